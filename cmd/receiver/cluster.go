@@ -30,7 +30,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
-	"github.com/plumbline-ci/plumbline/pkg/store/handler"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/repositories"
 	"github.com/plumbline-ci/plumbline/pkg/store/signal"
 )
@@ -159,7 +159,7 @@ func (c *cluster) count() error {
 	if err := c.open.SetTransform(quota.Trim); err != nil {
 		return fmt.Errorf("trimming unsettled GitEvents: %w", err)
 	}
-	registration, err := c.open.AddEventHandler(handler.Of(c.budget.Watched, c.budget.Deleted))
+	registration, err := c.open.AddEventHandler(informerhandler.For(c.budget.Watched, c.budget.Deleted))
 	if err != nil {
 		return fmt.Errorf("watching unsettled GitEvents: %w", err)
 	}

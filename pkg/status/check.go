@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package status makes the checks and replies that a Git service shows for an event. Desired is the
-// only place in Plumbline where a conclusion is made. It is a pure function, and its input holds no
+// only place in Plumbline where the conclusion of a check is made; providers only close duplicates,
+// as cancelled. It is a pure function, and its input holds no
 // error that arose after a PipelineRun was created.
 package status
 

@@ -29,7 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
-	"github.com/plumbline-ci/plumbline/pkg/store/handler"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -56,14 +56,14 @@ func NewController(
 		key := func(event string) types.NamespacedName {
 			return types.NamespacedName{Namespace: o.Namespace, Name: event}
 		}
-		var queue *leaderelection.Queue // the queue and impl are made with the reconciler
+		var queue *leaderelection.LeasedReconciler // the queue and impl are made with the reconciler
 		var impl *controller.Impl
 		r := New(c, o, clients.Process{
 			Settings: settings,
 			Wake:     func(event string, after time.Duration) { impl.EnqueueKeyAfter(key(event), after) },
 			Holds:    func(event string) bool { return queue.Holds(key(event)) },
 		})
-		queue = leaderelection.NewQueue(ctx, r, queueName)
+		queue = leaderelection.NewLeasedReconciler(ctx, r, queueName)
 		impl = controller.NewContext(ctx, queue, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: o.Workers,
 		})
@@ -108,7 +108,7 @@ func (r *Reconciler) start(
 	watch(ctx, opened, r.OnEventDeleted())
 	watch(ctx, runs, r.RunWatch().OnRun(impl))
 	watch(ctx, repositoryinformer.Get(ctx).Informer(), r.OnRepository())
-	used, err := opened.AddEventHandler(handler.Of(r.options.Budget.Watched, r.options.Budget.Deleted))
+	used, err := opened.AddEventHandler(informerhandler.For(r.options.Budget.Watched, r.options.Budget.Deleted))
 	if err != nil {
 		logger.Fatalw("Adding up GitEvents", "error", err)
 	}

@@ -182,6 +182,6 @@ func (w *env) secrets() int {
 // leftToRun reports whether a secret belongs to an existing PipelineRun.
 func (w *env) leftToRun(secret *corev1.Secret) bool {
 	return slices.ContainsFunc(w.runs(), func(run pipelinev1.PipelineRun) bool {
-		return resources.LeftToRun(secret, &v1alpha1.Run{UID: run.UID})
+		return resources.IsOwnedByRunAlone(secret, &v1alpha1.Run{UID: run.UID})
 	})
 }

@@ -38,7 +38,7 @@ func NewImpl(ctx context.Context, s Setup, kube kubernetes.Interface, source Sou
 	if err := leaderelection.Count(&r.LeaderAwareFuncs, s.Name); err != nil {
 		logger.Errorw("Making metrics; some will be missing", "error", err)
 	}
-	queue := leaderelection.NewQueue(ctx, r, s.Name, s.Only...)
+	queue := leaderelection.NewLeasedReconciler(ctx, r, s.Name, s.Only...)
 	impl := controller.NewContext(
 		ctx,
 		queue,

@@ -73,7 +73,7 @@ func NewController(options Options) injection.ControllerConstructor {
 			logging.FromContext(ctx).Errorw("Making metrics; some will be missing", "error", err)
 		}
 
-		queue := leaderelection.NewQueue(ctx, r, queueName)
+		queue := leaderelection.NewLeasedReconciler(ctx, r, queueName)
 		impl := controller.NewContext(ctx, queue, controller.ControllerOptions{
 			WorkQueueName: queueName, Logger: logging.FromContext(ctx), Concurrency: workers,
 		})

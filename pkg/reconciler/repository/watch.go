@@ -18,7 +18,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/store/handler"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
 const (
@@ -111,7 +111,7 @@ func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() 
 	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey, w.limited)); err != nil {
 		return nil, fmt.Errorf("watching GitEvents: %w", err)
 	}
-	added, err := w.events.AddEventHandler(handler.Of(used.Watched, used.Deleted))
+	added, err := w.events.AddEventHandler(informerhandler.For(used.Watched, used.Deleted))
 	if err != nil {
 		return nil, fmt.Errorf("adding up GitEvents: %w", err)
 	}

@@ -85,7 +85,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := leaderelection.Count(&r.LeaderAwareFuncs, queueName); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leaderelection.NewQueue(ctx, r, queueName, name(o.Namespace))
+		queue := leaderelection.NewLeasedReconciler(ctx, r, queueName, name(o.Namespace))
 		impl := controller.NewContext(
 			ctx,
 			queue,

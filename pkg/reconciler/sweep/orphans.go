@@ -158,7 +158,7 @@ func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, 
 	if err != nil {
 		return fault.FromKube(fault.VerbPatch, fmt.Errorf("reading secret %s/%s: %w", run.Namespace, name, err)).AsOwn()
 	}
-	if names.Foreign(secret, installation) || names.LeftToRun(secret, run) {
+	if names.Foreign(secret, installation) || names.IsOwnedByRunAlone(secret, run) {
 		return nil
 	}
 	return r.deleteSecret(ctx, run.Namespace, name)

@@ -87,7 +87,7 @@ func NewController(o Options) injection.ControllerConstructor {
 		if err := r.observe(); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
-		queue := leaderelection.NewQueue(ctx, r, queueName, r.keys()...)
+		queue := leaderelection.NewLeasedReconciler(ctx, r, queueName, r.keys()...)
 		impl := controller.NewContext(
 			ctx,
 			queue,

@@ -69,7 +69,7 @@ func With(ctx context.Context, e *Election) context.Context { return context.Wit
 
 // run takes part in the election for the queue's leases until stop is closed. Their names are those
 // of knative, e.g. "plumbline-controller.gitevents.03-of-10".
-func (e *Election) run(q *Queue) error {
+func (e *Election) run(q *LeasedReconciler) error {
 	prefix := e.config.Component + "." + q.name
 	prefix = cmp.Or(e.config.LeaseNamesPrefixMapping[prefix], prefix)
 	names := sets.New[string]()

@@ -46,7 +46,7 @@ func (w *worker) Reconcile(_ context.Context, key string) error {
 // process is one that takes part in an election with one lease.
 type process struct {
 	*worker
-	queue    *Queue
+	queue    *LeasedReconciler
 	election *Election
 	promoted chan struct{}
 	stop     func()
@@ -68,7 +68,7 @@ func start(t *testing.T, client kubernetes.Interface, identity string, drain tim
 		close(p.promoted)
 		return nil
 	}
-	p.queue = NewQueue(With(ctx, election), p.worker, "events")
+	p.queue = NewLeasedReconciler(With(ctx, election), p.worker, "events")
 	p.queue.Enqueue = func(reconciler.Bucket, types.NamespacedName) {}
 	for range 2 { // as knative does
 		if err := p.queue.Promote(reconciler.UniversalBucket(), nil); err != nil {
@@ -145,7 +145,7 @@ func TestDeletedLeaseIsRecreated(t *testing.T) {
 func TestRenewalIsNotCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	cancel()
-	term := &term{queue: &Queue{}}
+	term := &term{queue: &LeasedReconciler{}}
 	l := &lock{term: term, limit: lease, lease: lease}
 	send := func(ctx context.Context, _ resourcelock.LeaderElectionRecord) error { return ctx.Err() }
 	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || !term.holds() {
@@ -175,7 +175,7 @@ func TestLeaseOfAnotherProcessIsNotReleased(t *testing.T) {
 // A process that was paused for longer than the lease lasts no longer counts itself as the holder,
 // even before it has asked the API server.
 func TestExpiredLeaseIsNotHeld(t *testing.T) {
-	term := &term{queue: &Queue{}}
+	term := &term{queue: &LeasedReconciler{}}
 	l := &lock{term: term, limit: lease, lease: time.Millisecond}
 	send := func(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
 	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil {
@@ -190,7 +190,7 @@ func TestTakenLeaseIsLostAtOnce(t *testing.T) {
 	for _, holder := range []string{"other", ""} {
 		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}
 		attempt, retry := context.WithCancel(t.Context())
-		term := &term{queue: &Queue{}, until: time.Now().Add(lease), retry: retry}
+		term := &term{queue: &LeasedReconciler{}, until: time.Now().Add(lease), retry: retry}
 		if _, _, err := (&lock{Interface: inner, term: term}).Get(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestTakenLeaseIsLostAtOnce(t *testing.T) {
 // The watch tells that a lease was given back while this process gets it already: it keeps it.
 func TestLeaseBeingTakenIsNotReleased(t *testing.T) {
 	attempt, retry := context.WithCancel(t.Context())
-	term := &term{queue: &Queue{}, retry: retry}
+	term := &term{queue: &LeasedReconciler{}, retry: retry}
 	l := &lock{term: term, limit: lease, lease: lease}
 	send := func(context.Context, resourcelock.LeaderElectionRecord) error { term.free(); return nil }
 	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || attempt.Err() != nil {

@@ -13,7 +13,7 @@ import (
 // term is the state of one lease in this process: it is a candidate, it leads, or it only finishes
 // what it has started.
 type term struct {
-	queue  *Queue
+	queue  *LeasedReconciler
 	bucket reconciler.Bucket
 
 	changing sync.Mutex // held while the reconciler is promoted or demoted

@@ -28,7 +28,7 @@ func TestNoElectionForALeaseWithoutAKey(t *testing.T) {
 	defer stop()
 	keys := []types.NamespacedName{{Namespace: "plumbline", Name: "first"}, {Namespace: "plumbline", Name: "other"}}
 	led := &reconciler.LeaderAwareFuncs{}
-	queue := NewQueue(With(ctx, election), &worker{LeaderAwareFuncs: reconciler.LeaderAwareFuncs{
+	queue := NewLeasedReconciler(With(ctx, election), &worker{LeaderAwareFuncs: reconciler.LeaderAwareFuncs{
 		PromoteFunc: led.Promote, DemoteFunc: led.Demote,
 	}}, "events", keys...)
 	queue.Enqueue = func(reconciler.Bucket, types.NamespacedName) {}

@@ -32,7 +32,7 @@ func (a *Attempt) UpdateConditions() {
 // removed.
 func Summarize(event *v1alpha1.GitEvent) {
 	if s := &event.Status; !event.Settled() {
-		s.Outcome, s.Ref = status.Outcome(s), refOf(event)
+		s.Outcome, s.Ref = status.Summary(s), refOf(event)
 	}
 }
 

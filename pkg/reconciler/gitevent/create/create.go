@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/queue"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/slotwait"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -28,7 +28,7 @@ type Step struct {
 	Tekton  tektonv1.PipelineRunsGetter
 	GitAuth gitauth.Secrets
 	Metrics *metrics.Metrics
-	Queue   *queue.Queue
+	Queue   *slotwait.Waiters
 	// Created are the PipelineRuns that no stored status knows yet.
 	Created Created
 	// Quotas are the namespaces whose ResourceQuota is exhausted.
@@ -37,7 +37,7 @@ type Step struct {
 
 // New returns the step of an installation.
 func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: queue.New(c, o)}
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o)}
 }
 
 // Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines

@@ -144,7 +144,7 @@ func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 // exists.
 func (s Secrets) Own(ctx context.Context, run *v1alpha1.Run) (there bool, err error) {
 	_, err = s.client.Secrets(run.Namespace).
-		Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AlsoOfRun(run), metav1.PatchOptions{})
+		Patch(ctx, run.Secret, types.StrategicMergePatchType, resources.AddRunOwnerPatch(run), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -217,7 +217,7 @@ func (s Secrets) Release(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 		return s.Delete(ctx, run.Namespace, run.Secret)
 	}
 	_, err := s.client.Secrets(run.Namespace).
-		Patch(ctx, run.Secret, types.MergePatchType, resources.LeaveToRun(run, revoked), metav1.PatchOptions{})
+		Patch(ctx, run.Secret, types.MergePatchType, resources.SecretOwnedByRunPatch(run, revoked), metav1.PatchOptions{})
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}

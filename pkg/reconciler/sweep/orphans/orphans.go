@@ -201,7 +201,7 @@ func (c *Closer) labelReported(ctx context.Context, service provider.Provider, r
 func (c *Closer) leaveSecret(ctx context.Context, run *v1alpha1.Run) error {
 	name := resources.SecretName(run.Name)
 	_, err := c.Secrets.Secrets(run.Namespace).
-		Patch(ctx, name, types.MergePatchType, resources.LeaveToRun(run, false), metav1.PatchOptions{})
+		Patch(ctx, name, types.MergePatchType, resources.SecretOwnedByRunPatch(run, false), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (c *Closer) Report(
 	if wrong == nil {
 		event.Status.Unreported = false
 		event.MarkTrue(v1alpha1.GitEventReported, "", "")
-		event.Status.Outcome = status.Outcome(&event.Status)
+		event.Status.Outcome = status.Summary(&event.Status)
 	}
 	_, err = c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
 	return errors.Join(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package informerhandler
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 func TestOfCallsForObjectsOfItsType(t *testing.T) {
 	t.Parallel()
 	var got []string
-	handler := Of(
+	handler := For(
 		func(name string) { got = append(got, "changed "+name) },
 		func(name string) { got = append(got, "deleted "+name) },
 	)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package queue lets a run wait for a slot if its Repository has a concurrency_limit. The
+// Package slotwait lets a run wait for a slot if its Repository has a concurrency_limit. The
 // repository reconciler alone assigns slots, in the status of the Repository. This package is the
 // event's part.
-package queue
+package slotwait
 
 import (
 	"context"
@@ -32,8 +32,8 @@ import (
 // change.
 const PollInterval = 5 * time.Minute
 
-// Queue is what the events of an installation know of slots. All of it comes from caches.
-type Queue struct {
+// Waiters is what the events of an installation know of slots. All of it comes from caches.
+type Waiters struct {
 	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
 	// if there is none.
 	installation, global string
@@ -43,8 +43,8 @@ type Queue struct {
 }
 
 // New returns the queue of an installation.
-func New(c clients.Cluster, o clients.Options) *Queue {
-	return &Queue{
+func New(c clients.Cluster, o clients.Options) *Waiters {
+	return &Waiters{
 		installation: o.Namespace,
 		global:       o.GlobalRepository,
 		repositories: c.Repositories,
@@ -54,7 +54,7 @@ func New(c clients.Cluster, o clients.Options) *Queue {
 }
 
 // limit returns how many runs of a Repository run at once, 0 for no limit.
-func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
+func (l *Waiters) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
 	if found, err := l.repositories.Repositories(l.installation).
 		Get(l.global); err == nil { // no other error than that it is not there
@@ -63,10 +63,10 @@ func (l *Queue) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
-// View is the queue as one attempt sees it. The queue is sorted once for all runs of the event,
+// Waiter is the queue of a Repository as one attempt sees it. The queue is sorted once for all runs of the event,
 // because thousands may wait.
-type View struct {
-	*Queue
+type Waiter struct {
+	*Waiters
 	a *attempt.Attempt
 	// of is the version of the Repository that the positions are of.
 	of        *pacv1alpha1.Repository
@@ -74,11 +74,11 @@ type View struct {
 }
 
 // Of returns the queue as an attempt sees it.
-func (l *Queue) Of(a *attempt.Attempt) *View { return &View{Queue: l, a: a} }
+func (l *Waiters) Of(a *attempt.Attempt) *Waiter { return &Waiter{Waiters: l, a: a} }
 
 // IfDue calls do if a run is due and has a slot or needs none. A cancelled run waits for nothing:
 // do finds out whether its PipelineRun exists.
-func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+func (l *Waiter) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
 	if l.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
@@ -90,7 +90,7 @@ func (l *View) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) er
 
 // position returns the position of a run, from 1 on. A run that the cache does not have yet comes
 // after all others.
-func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+func (l *Waiter) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if l.of != repository {
 		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
 		for i, slot := range slots.Queue(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
@@ -107,7 +107,7 @@ func (l *View) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) i
 // fault.ReasonConcurrencyLimit, or that its Repository is gone, or that the run is refused. It
 // returns nil if there is no limit or the run has its slot. That needs no call, unless the cache
 // does not have the Repository.
-func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
+func (l *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
 	a := l.a
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *View) wait(ctx context.Context, run *v1alpha1.Run) error {
 // author wrote. So the author learns about a mistake at once, and not when the run gets its slot.
 // Its creation meets every other problem of that dry run again. A run that exists, because an
 // earlier creation succeeded, is not refused.
-func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+func (l *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (l *Queue) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 // whose check shows another position. Thousands may wait, and each free slot changes the positions
 // of all, but few checks show them. before and after come from an informer; before is nil if the
 // Repository was created or deleted.
-func (l *Queue) Changed(before, after any, wake func(event string, after time.Duration)) {
+func (l *Waiters) Changed(before, after any, wake func(event string, after time.Duration)) {
 	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
 		after = gone.Obj
 	}
@@ -231,7 +231,7 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 // given returns the slots that a Repository did not have before. The process that assigned one may
 // know a plan that this process's cache does not have yet. Its event is not in the queue then, and
 // would check for its slot only after PollInterval.
-func (l *Queue) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+func (l *Waiters) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(l.installation)
 	if queue == nil {
 		return nil

@@ -83,7 +83,7 @@ func TestOutcome(t *testing.T) {
 		"nothing waits for metadata and tokens":        {with(planned(running), waits("annotate", "AdmissionWebhookUnavailable", "renew", "Timeout")), "Running"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := Outcome(&tt.status); got != tt.want {
+			if got := Summary(&tt.status); got != tt.want {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})

@@ -15,7 +15,7 @@ import (
 //
 // Of several runs, a failed one counts first, then a waiting one, then a running one. A result that
 // the commit does not show yet says so: "Succeeded, not reported: GitServiceUnavailable".
-func Outcome(s *v1alpha1.GitEventStatus) string {
+func Summary(s *v1alpha1.GitEventStatus) string {
 	runs, held := count(s.Runs), heldBy(s.Waits)
 	var outcome string
 	switch {

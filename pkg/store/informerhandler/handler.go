@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handler adapts functions to the handlers of informers.
-package handler
+// Package informerhandler adapts functions to the handlers of informers.
+package informerhandler
 
 import "k8s.io/client-go/tools/cache"
 
-// Of returns an informer's handler that calls changed for each object of type T that is added or
+// For returns an informer's handler that calls changed for each object of type T that is added or
 // changed, and deleted for each that is deleted, also if the informer missed the deletion.
-func Of[T any](changed, deleted func(T)) cache.ResourceEventHandler {
+func For[T any](changed, deleted func(T)) cache.ResourceEventHandler {
 	call := func(f func(T), obj any) {
 		if object, ok := obj.(T); ok {
 			f(object)

@@ -21,9 +21,9 @@ type Led interface {
 	reconciler.LeaderAware
 }
 
-// Queue wraps a reconciler that works under leases, for knative. Knative does not know of the
-// election: it promotes the Queue once for all keys, as soon as the caches are filled.
-type Queue struct {
+// LeasedReconciler wraps a reconciler that works under leases, for knative. Knative does not know of the
+// election: it promotes it once for all keys, as soon as the caches are filled.
+type LeasedReconciler struct {
 	// Enqueue enqueues a key if it is one of the bucket's, e.g.
 	// controller.Impl.MaybeEnqueueBucketKey. It is needed.
 	Enqueue func(reconciler.Bucket, types.NamespacedName)
@@ -39,19 +39,19 @@ type Queue struct {
 	terms []*term
 }
 
-var _ Led = (*Queue)(nil)
+var _ Led = (*LeasedReconciler)(nil)
 
-// NewQueue returns the queue of a reconciler in the election of the context. Without an election,
+// NewLeasedReconciler wraps a reconciler in the election of the context. Without an election,
 // the reconciler leads everything. The name is part of the names of its leases. only are all the
 // keys that it ever has, if they are known. There is no election for a lease without a key, because
 // each lease costs the API server a write every two seconds.
-func NewQueue(ctx context.Context, r Led, name string, only ...types.NamespacedName) *Queue {
+func NewLeasedReconciler(ctx context.Context, r Led, name string, only ...types.NamespacedName) *LeasedReconciler {
 	election, _ := ctx.Value(key{}).(*Election)
-	return &Queue{reconciler: r, name: name, only: only, election: election, log: logging.FromContext(ctx)}
+	return &LeasedReconciler{reconciler: r, name: name, only: only, election: election, log: logging.FromContext(ctx)}
 }
 
 // needed returns the buckets that have a key.
-func (q *Queue) needed(all []reconciler.Bucket) []reconciler.Bucket {
+func (q *LeasedReconciler) needed(all []reconciler.Bucket) []reconciler.Bucket {
 	if len(q.only) == 0 {
 		return all
 	}
@@ -59,7 +59,7 @@ func (q *Queue) needed(all []reconciler.Bucket) []reconciler.Bucket {
 }
 
 // Promote is called by knative when the caches are filled. It starts the election.
-func (q *Queue) Promote(all reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
+func (q *LeasedReconciler) Promote(all reconciler.Bucket, enqueue func(reconciler.Bucket, types.NamespacedName)) error {
 	if q.election == nil {
 		return q.reconciler.Promote(all, enqueue)
 	}
@@ -72,14 +72,14 @@ func (q *Queue) Promote(all reconciler.Bucket, enqueue func(reconciler.Bucket, t
 }
 
 // Demote implements reconciler.LeaderAware; knative does not call it.
-func (q *Queue) Demote(all reconciler.Bucket) {
+func (q *LeasedReconciler) Demote(all reconciler.Bucket) {
 	if q.election == nil {
 		q.reconciler.Demote(all)
 	}
 }
 
 // Reconcile calls the reconciler for a key. The lease of the key is not released meanwhile.
-func (q *Queue) Reconcile(ctx context.Context, key string) error {
+func (q *LeasedReconciler) Reconcile(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err == nil {
 		if t := q.termOf(types.NamespacedName{Namespace: namespace, Name: name}); t != nil {
@@ -91,7 +91,7 @@ func (q *Queue) Reconcile(ctx context.Context, key string) error {
 
 // Holds reports whether the lease of a key is this process's. It is true until the lease is
 // released, and false after a pause in which another process may have got it.
-func (q *Queue) Holds(key types.NamespacedName) bool {
+func (q *LeasedReconciler) Holds(key types.NamespacedName) bool {
 	if q.election == nil {
 		return true
 	}
@@ -99,14 +99,14 @@ func (q *Queue) Holds(key types.NamespacedName) bool {
 	return t != nil && t.holds()
 }
 
-func (q *Queue) add(t *term) {
+func (q *LeasedReconciler) add(t *term) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.terms = append(q.terms, t)
 }
 
 // termOf returns the term of a key, nil before the election has started.
-func (q *Queue) termOf(key types.NamespacedName) *term {
+func (q *LeasedReconciler) termOf(key types.NamespacedName) *term {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
 	for _, t := range q.terms {
