@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// Outcome returns the result of an event in a few words, for people who list events: "Succeeded",
+// Summary returns the result of an event in a few words, for people who list events: "Succeeded",
 // "Failed: 1 of 3", "Running", "Waiting: QuotaExceeded", "Ignored: NoMatch". It repeats the rest of
 // the status and decides nothing.
 //

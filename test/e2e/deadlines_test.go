@@ -14,6 +14,9 @@ const (
 	soon = 60 * time.Second
 	// afterFault is the bound for recovery: max(2·D, 30 s) after a fault of D, plus soon.
 	afterFault = 90 * time.Second
+	// slotKept is the bound if a run was cancelled between the moment it got its slot and its
+	// creation: its slot is kept for two minutes, and read again every 30 s (docs/adr/0041).
+	slotKept = 150*time.Second + soon
 	// outage is how long a scripted outage lasts unless the scenario says otherwise.
 	outage = 3 * time.Second
 	// pollEvery is how often tests read the state that they wait for.

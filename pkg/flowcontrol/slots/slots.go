@@ -22,8 +22,8 @@ import (
 // than 2*MaxPriority*Step later (docs/adr/0044).
 const Step = 5 * time.Minute
 
-// Queue returns the runs of a Repository's unsettled events that may be created and have no slot,
-// in the order in which they get one:
+// Queue returns the runs of a Repository's unsettled events that may be created, are not cancelled
+// and have no slot, in the order in which they get one:
 //
 //   - by the second in which the delivery was recorded, minus the head start of the event's
 //     priority;
@@ -45,7 +45,7 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
 			if slot := (pacv1alpha1.Slot{Run: run.Name, Event: event.Name}); run.Creatable() && !granted[slot] &&
-				!event.Settled() {
+				!event.Settled() && event.Cancelled(run.Pipeline) == nil {
 				line = append(line, slot)
 			}
 		}

@@ -118,15 +118,15 @@ type ownersOf struct {
 	OwnerReferences []metav1.OwnerReference `json:"ownerReferences"`
 }
 
-// AddRunOwnerPatch returns a strategic merge patch that adds a PipelineRun to the owners of its git-auth
-// secret.
+// AddRunOwnerPatch returns a strategic merge patch that adds a PipelineRun to the owners of its
+// git-auth secret.
 func AddRunOwnerPatch(run *v1alpha1.Run) []byte {
 	return []byte(mustJSON(map[string]ownersOf{"metadata": {[]metav1.OwnerReference{ownedBy(run)}}}))
 }
 
-// SecretOwnedByRunPatch returns a JSON merge patch that gives a git-auth secret to its PipelineRun alone: it
-// goes when that is deleted. The tokens of a revoked one are taken out. Its keys stay, so that
-// whatever mounts them starts, and git asks without a token.
+// SecretOwnedByRunPatch returns a JSON merge patch that gives a git-auth secret to its PipelineRun
+// alone: it goes when that is deleted. The tokens of a revoked one are taken out. Its keys stay, so
+// that whatever mounts them starts, and git asks without a token.
 func SecretOwnedByRunPatch(run *v1alpha1.Run, revoked bool) []byte {
 	patch := struct {
 		Metadata ownersOf           `json:"metadata"`
@@ -144,7 +144,8 @@ func Foreign(secret *corev1.Secret, installation string) bool {
 	return by != "" && by != installation
 }
 
-// IsOwnedByRunAlone reports whether a secret is its PipelineRun's own, and its event is done with it.
+// IsOwnedByRunAlone reports whether a secret is its PipelineRun's own, and its event is done with
+// it.
 func IsOwnedByRunAlone(secret *corev1.Secret, run *v1alpha1.Run) bool {
 	owners := secret.OwnerReferences
 	return run.UID != "" && len(owners) == 1 && owners[0].UID == run.UID

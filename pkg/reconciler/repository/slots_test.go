@@ -15,6 +15,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
@@ -228,4 +229,15 @@ func TestRunsWakeALimitedRepository(t *testing.T) {
 	if resyncs != 3 {
 		t.Errorf("all are reconciled %d times, want 3", resyncs)
 	}
+}
+
+// A run that is cancelled while it waits gets no slot, although its event does not say yet that it
+// has ended: it would keep the slot for inFlight.
+func TestCancelledRunGetsNoSlot(t *testing.T) {
+	w := queued(t, 1, 3)
+	w.events[0].Annotations = map[string]string{plumbline.CancelAnnotation + "newer": `{"names":["build"],"why":"superseded","at":"2026-01-01T00:00:00Z"}`}
+	w.events[0].Status.Runs[0].Pipeline = "build"
+	w.wantQueue(1, 1, "r1")
+	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
+	w.wantQueue(1, 1, "r1")
 }

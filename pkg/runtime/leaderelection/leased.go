@@ -21,8 +21,8 @@ type Led interface {
 	reconciler.LeaderAware
 }
 
-// LeasedReconciler wraps a reconciler that works under leases, for knative. Knative does not know of the
-// election: it promotes it once for all keys, as soon as the caches are filled.
+// LeasedReconciler wraps a reconciler that works under leases, for knative. Knative does not know
+// of the election: it promotes it once for all keys, as soon as the caches are filled.
 type LeasedReconciler struct {
 	// Enqueue enqueues a key if it is one of the bucket's, e.g.
 	// controller.Impl.MaybeEnqueueBucketKey. It is needed.

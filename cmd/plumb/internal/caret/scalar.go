@@ -175,7 +175,10 @@ func escaped(rest []rune) (c rune, width int) {
 			return rune(code), 2 + digits
 		}
 	}
-	if named, found := map[rune]rune{'n': '\n', 't': '\t', 'r': '\r', '0': 0, 'e': 0x1b, 'a': '\a', 'b': '\b', 'v': '\v', 'f': '\f'}[rest[1]]; found {
+	escapes := map[rune]rune{
+		'n': '\n', 't': '\t', 'r': '\r', '0': 0, 'e': 0x1b, 'a': '\a', 'b': '\b', 'v': '\v', 'f': '\f',
+	}
+	if named, found := escapes[rest[1]]; found {
 		return named, 2
 	}
 	return rest[1], 2

@@ -242,7 +242,10 @@ func (w *planner) changes() *git.Changes {
 	c := &git.Changes{}
 	for _, file := range w.changed {
 		how, name, found := strings.Cut(file, "=")
-		list := map[string]*[]string{"added": &c.Added, "deleted": &c.Deleted, "renamed": &c.Renamed, "modified": &c.Modified}[how]
+		lists := map[string]*[]string{
+			"added": &c.Added, "deleted": &c.Deleted, "renamed": &c.Renamed, "modified": &c.Modified,
+		}
+		list := lists[how]
 		if !found || list == nil {
 			list, name = &c.Modified, file
 		}

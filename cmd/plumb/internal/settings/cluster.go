@@ -74,7 +74,8 @@ func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveC
 func (c Cluster) connect() (*clients, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: c.Context}).
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).
 		ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {

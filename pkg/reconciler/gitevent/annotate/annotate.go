@@ -36,9 +36,16 @@ type Step struct {
 // it, for an hour (D1, I-10).
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	failed := false
+	exceeded := a.TimeLimit(attempt.LongLimit)
+	proceed := func(ctx context.Context) error {
+		if err := exceeded(); err != nil { // no call is made when the time is over
+			return err
+		}
+		return a.Record.Confirm(ctx)
+	}
 	return attempt.Merge(attempt.Each(ctx,
 		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)),
-		a.Within(attempt.LongLimit, a.Record.Confirm),
+		proceed,
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			patch, digest := s.patchOf(a, run)
 			err := a.Waits.WithBackoff(

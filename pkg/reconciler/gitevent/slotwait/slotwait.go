@@ -63,8 +63,8 @@ func (l *Waiters) limit(repository *pacv1alpha1.Repository) int {
 	return repository.Spec.Concurrency(global)
 }
 
-// Waiter is the queue of a Repository as one attempt sees it. The queue is sorted once for all runs of the event,
-// because thousands may wait.
+// Waiter is the queue of a Repository as one attempt sees it. The queue is sorted once for all runs
+// of the event, because thousands may wait.
 type Waiter struct {
 	*Waiters
 	a *attempt.Attempt

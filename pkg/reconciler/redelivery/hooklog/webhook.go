@@ -191,7 +191,8 @@ func (w *webhook) account(attempts []provider.Attempt) {
 	w.bound()
 }
 
-// olderThan returns the undelivered webhooks whose first attempt is older than those that were read.
+// olderThan returns the undelivered webhooks whose first attempt is older than those that were
+// read.
 func (w *webhook) olderThan(attempts []provider.Attempt) []redelivery.Delivery {
 	if len(attempts) == 0 {
 		return nil
