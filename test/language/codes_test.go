@@ -44,8 +44,8 @@ func TestNothingCitesWhatIsNotHere(t *testing.T) {
 	}
 }
 
-// sources are the comments of Go files and their functions' names, and the pages, by path. Generated
-// code is left out.
+// sources are the comments of Go files and the names of their functions, and the pages, by path.
+// Generated code is left out.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
