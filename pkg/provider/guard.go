@@ -43,7 +43,7 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 func (g *guarded) transport(req *http.Request) (http.RoundTripper, error) {
 	proxy, err := http.ProxyFromEnvironment(req)
 	if err != nil {
-		return nil, fault.Operatorf(reasonBadProxy, "the proxy of the controller's environment is not a URL")
+		return nil, fault.Operatorf(reasonBadProxy, "HTTPS_PROXY or HTTP_PROXY of the controller is not a URL: correct it in its Deployment")
 	}
 	if _, err := g.policy.Name(req.URL, proxy != nil); err != nil {
 		return nil, addressRefused(req, err)

@@ -19,8 +19,6 @@ const (
 )
 
 // texts matches a line with a long text, which is not broken so that it can be searched for.
-//
-//nolint:gochecknoglobals // a regular expression
 var texts = regexp.MustCompile(`"[^"]{20,}"|` + "`[^`]{20,}`")
 
 // instead lists words that readers of this repository stumbled over, and what to write instead.

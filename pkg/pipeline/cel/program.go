@@ -209,8 +209,8 @@ func (p *Program) failed(err error, values Values) error {
 // no secrets, and they are parts of many words.
 const minPrivate = 4
 
-// withoutPrivate removes the values of private variables from cel-go's messages, which repeat keys
-// and texts.
+// withoutPrivate replaces the values of private variables in a message of cel-go: such messages
+// quote keys and strings.
 func (e *Environment) withoutPrivate(message string, values Values) string {
 	hide := func(value any) {
 		text, ok := value.(string)

@@ -65,8 +65,9 @@ func maskable(name string) bool {
 	return !strings.Contains(name, `\`) && !strings.Contains(name, `''`) || ownQuotes(name)
 }
 
-// ownQuotes reports whether the quotes of an expression are those of its texts: each is closed, and
-// what follows is not another word. In body[\"x\"] and body[”x”] they are not.
+// ownQuotes reports whether every quote of an expression opens or closes a string of it. It is
+// false for a backslash, as in body[\"x\"], for a quote that is not closed, and for a word that
+// follows a closing quote.
 func ownQuotes(expression string) bool {
 	for i := 0; i < len(expression); i++ {
 		switch expression[i] {

@@ -98,8 +98,8 @@ func (s *Set) Definitions() []Definition {
 	return s.definitions
 }
 
-// Line returns the line of its file at which a definition's document starts. It returns 0 if the
-// document cannot be read, because Err names the line then.
+// Line returns the line of its file at which a definition's document starts. It is 0 for a document
+// that cannot be read: the definition's Err names the line.
 func (s *Set) Line(def Definition) int {
 	doc, found := s.runs[position{def.File, def.Document}]
 	if !found {

@@ -9,7 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// testAccess: only a positive answer means yes, and a failure is not an answer.
+// testAccess checks that CanWrite is true only if the service says so: it is false for an unknown
+// user, and a failure is an error.
 func testAccess(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	w.Service.Commit("main", map[string]string{"x": "y"})

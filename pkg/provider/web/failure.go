@@ -39,7 +39,7 @@ func refusal(response *http.Response) error {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return fault.Invalidf(
 			reasonNotPublic,
-			"%s answers %d %s: only what everybody may read is fetched from there",
+			"%s answers %d %s: it is fetched without credentials, so make it public, or copy it into the repository",
 			host,
 			code,
 			status,

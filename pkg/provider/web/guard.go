@@ -28,7 +28,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	proxy, err := g.options.Proxy(request)
 	if err != nil {
-		return nil, fault.Operatorf(reasonBadProxy, "the proxy of the controller's environment is not a URL")
+		return nil, fault.Operatorf(reasonBadProxy, "HTTPS_PROXY or HTTP_PROXY of the controller is not a URL: correct it in its Deployment")
 	}
 	allowed, err := g.policy.Name(u, proxy != nil)
 	if err != nil {

@@ -39,7 +39,7 @@ var packageWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 func (h Hub) Address(kind, reference string) (string, error) {
 	name, version, versioned := strings.Cut(reference, ":")
 	if !packageWord.MatchString(name) || versioned && !packageWord.MatchString(version) {
-		return "", fault.Invalidf(reasonBadReference, "this is not a name on a hub: write name or name:version")
+		return "", fault.Invalidf(reasonBadReference, "this is not a name on a hub: write name or name:version, like git-clone:0.9")
 	}
 	catalog := h.Catalog
 	if catalog == "" || catalog == "default" {

@@ -79,10 +79,10 @@ func TestFailedCreateUsesNoQuota(t *testing.T) {
 			e := newEnv(t)
 			e.limits.Events = 10 // one for the Repository
 			recovered := e.fail("create", "gitevents", c.err)
-			e.refuse(push("k1"))
+			_ = e.refuse(push("k1"))
 			recovered()
 			if c.uses {
-				e.refuse(push("k2"))
+				_ = e.refuse(push("k2"))
 				e.record(push("k1"))
 				return
 			}
@@ -136,7 +136,7 @@ func TestFailedPayloadUsesNoQuota(t *testing.T) {
 	e.limits.Events = 20
 	recovered := e.fail("create", "eventpayloads", apierrors.NewServiceUnavailable("shutting down"))
 	for i := range 5 {
-		e.refuse(large(fmt.Sprint("k", i)))
+		_ = e.refuse(large(fmt.Sprint("k", i)))
 	}
 	recovered()
 	e.record(push("k9"))

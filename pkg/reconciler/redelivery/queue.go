@@ -57,8 +57,8 @@ type request struct {
 	before int
 }
 
-// Queue orders the requests of one log. What it knows saves calls: an empty one makes a few
-// requests too many.
+// Queue decides which delivery of one log is requested next. It is memory only: after a restart, a
+// few deliveries are requested once more than needed.
 type Queue struct {
 	// Recovered is the last sign that receivers record deliveries: a signal, or an attempt that
 	// succeeded.
@@ -99,8 +99,8 @@ func (q *Queue) Next(
 	return next, at
 }
 
-// before reports whether d is requested before other: tenants take turns, then the repositories of
-// a tenant, and then the delivery with fewer attempts comes first.
+// before reports whether d is requested before other: the tenant whose last request is longest ago
+// goes first, then such a repository, then the delivery with fewer attempts.
 func (q *Queue) before(d, other *Delivery) bool {
 	if its, others := q.tenants[d.Tenant], q.tenants[other.Tenant]; !its.Equal(others) {
 		return its.Before(others)

@@ -89,9 +89,9 @@ func (r *Reconciler) nextPage(ctx context.Context, over func() bool) error {
 	return nil
 }
 
-// skipUnlisted leaves a phase to the next pass if its objects may not be listed, and logs it: the
-// workqueue does not log a fault for an operator. It does the same if the list fails for long, for
-// example because the API server cannot read one page. It returns every other fault.
+// skipUnlisted skips a phase until the next pass if listing its objects is forbidden, or has failed
+// maxLists times (the API server may be unable to read one page). It logs the skip, because the
+// workqueue does not log a fault for an operator. It returns every other fault.
 func (r *Reconciler) skipUnlisted(ctx context.Context, phase phase, f *fault.Error) error {
 	if r.at.unlisted++; f.Class != fault.Operator && r.at.unlisted < maxLists {
 		return f

@@ -24,7 +24,8 @@ import (
 type Delivery struct {
 	Header http.Header
 	Body   []byte
-	// Recorded is true if a Git service has sent the delivery. Expressions may then read its body.
+	// Recorded is true for a delivery that a Git service has sent, false for one that plumb made
+	// from flags. Only the body of a recorded delivery can be read by expressions.
 	Recorded bool
 }
 

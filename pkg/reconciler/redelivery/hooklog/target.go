@@ -23,8 +23,8 @@ const (
 	// hostEvery is the time between two steps at the same server: gitlab.com allows 2,000 calls a
 	// minute from an address.
 	hostEvery = 250 * time.Millisecond
-	// namespaceEvery is the same for one namespace, which so has at most half of the steps at a
-	// server.
+	// namespaceEvery is the time between two steps of one namespace at the same server: a namespace
+	// gets at most half of a server's steps.
 	namespaceEvery = 2 * hostEvery
 	// atOnce is how many steps may run at the same time at one server, and for one namespace. It is
 	// less than the number of workers, so that a slow server does not delay other Repositories.
