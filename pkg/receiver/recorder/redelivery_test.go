@@ -149,7 +149,7 @@ func TestUnreadableTombstoneIsNotAbsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.fail("get", "tombstonepages", err)
-			e.refuse(push("k1"))
+			_ = e.refuse(push("k1"))
 			e.wantEvents(0)
 		})
 	}

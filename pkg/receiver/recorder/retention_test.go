@@ -172,7 +172,7 @@ func TestRedeliveryWhoseNoteFails(t *testing.T) {
 				return true, nil, c.err
 			})
 			if c.refused {
-				e.refuse(push("k1"))
+				_ = e.refuse(push("k1"))
 			}
 			if name, created := e.record(push("k1")); created || !failed {
 				t.Errorf("recorded again as %s; the note failed: %t", name, failed)
