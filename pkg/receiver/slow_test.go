@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -182,19 +183,26 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
+// servePipes serves on pipes until ctx ends; wait returns when the server has ended. It is for tests
+// with synctest's time.
+func servePipes(ctx context.Context, t *testing.T) (f *front, listener pipes, wait func()) {
+	e, listener := newEnv(t), make(pipes)
+	server := receiver.NewServer(e.replica(), e.metrics)
+	server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, e.logger()
+	done := make(chan error)
+	go func() { done <- server.Serve(ctx, listener) }()
+	return &front{env: e, served: &served{url: "http://receiver"}}, listener, func() { <-done }
+}
+
 // S3: connections that send one byte a second do not delay deliveries, however many there are, even
 // if they have the same address, for example a proxy's.
 func TestS3SlowConnectionsDoNotDelayDeliveries(t *testing.T) {
 	for _, attackers := range []int{128, 2000} {
 		t.Run(fmt.Sprint(attackers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e, listener := newEnv(t), make(pipes)
-				server := receiver.NewServer(e.replica(), e.metrics)
-				server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, e.logger()
 				ctx, stop := context.WithCancel(t.Context())
-				done := make(chan error)
-				defer func() { stop(); <-done }()
-				go func() { done <- server.Serve(ctx, listener) }()
+				f, listener, wait := servePipes(ctx, t)
+				defer func() { stop(); wait() }()
 				texts := []string{slowly()["the body"], slowly()["the body in chunks"], slowly()["half of the headers"]}
 				for i := range attackers {
 					conn, _ := listener.dial(ctx, "", "")
@@ -206,7 +214,6 @@ func TestS3SlowConnectionsDoNotDelayDeliveries(t *testing.T) {
 					}()
 				}
 				synctest.Wait()
-				f := &front{env: e, served: &served{url: "http://receiver"}}
 				client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: listener.dial}}
 				began := time.Now()
 				for i := range 20 {
@@ -244,25 +251,30 @@ func (f *front) post(client *http.Client, d delivery) error {
 
 // A body that arrives at the minimum rate is accepted, however long it takes.
 func TestBodyAtTheMinimumRateIsAccepted(t *testing.T) {
-	t.Parallel()
-	f := newFront(t, nil)
-	d := push("k1")
-	d.message.Padding = strings.Repeat(bodyMarker, (3<<19)/len(bodyMarker))
-	body := mustBody(d)
-	conn := f.dial(headers(d, length(len(body))))
-	tick := time.NewTicker(500 * time.Millisecond) // the sender's pace
-	defer tick.Stop()
-	for len(body) > 0 {
-		<-tick.C
-		part := body[:min(len(body), 200<<10)]
-		body = body[len(part):]
-		if _, err := conn.Write(part); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		_, listener, wait := servePipes(ctx, t)
+		defer func() { stop(); wait() }()
+		d := push("k1")
+		d.message.Padding = strings.Repeat(bodyMarker, (3<<19)/len(bodyMarker))
+		body := mustBody(d)
+		conn, _ := listener.dial(ctx, "", "")
+		defer func() { _ = conn.Close() }()
+		if _, err := io.WriteString(conn, headers(d, length(len(body)))); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if status, text := answered(t, conn); status != http.StatusAccepted {
-		t.Errorf("answered %d %s, want 202", status, text)
-	}
+		tick := time.NewTicker(500 * time.Millisecond) // the sender's pace
+		defer tick.Stop()
+		for part := range slices.Chunk(body, 200<<10) {
+			<-tick.C
+			if _, err := conn.Write(part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if status, text := answered(t, conn); status != http.StatusAccepted {
+			t.Errorf("answered %d %s, want 202", status, text)
+		}
+	})
 }
 
 func TestLargestBodyIsAccepted(t *testing.T) {
