@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -25,6 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -179,11 +179,8 @@ func (l *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 // of all, but few checks show them. before and after come from an informer; before is nil if the
 // Repository was created or deleted.
 func (l *Waiters) Changed(before, after any, wake func(event string, after time.Duration)) {
-	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
-		after = gone.Obj
-	}
 	was, _ := before.(*pacv1alpha1.Repository)
-	is, ok := after.(*pacv1alpha1.Repository)
+	is, ok := informerhandler.Object[*pacv1alpha1.Repository](after)
 	if !ok {
 		return
 	}
