@@ -218,7 +218,7 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 		return r.state.Requeue(append(faults, a.Record.Write(ctx))...)
 	}
 	a.UpdateConditions()
-	faults = append(faults, a.Record.WriteCreated(ctx, 0)) // before calls that may hang
+	faults = append(faults, a.Record.WriteCreated(ctx)) // before calls that may hang
 	faults = append(faults, a.Waits.Update(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
 	unpatched := a.Waits.Run(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) })
 	faults = append(faults, r.steps.Report.UntilRecheck(a))

@@ -45,8 +45,7 @@ func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metri
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
 	line := s.Queue.Of(a)
 	s.recall(a)
-	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
-	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, record),
+	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, a.Record.WriteOverdue),
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			step := v1alpha1.StepCreate + run.Name
 			err := line.IfDue(ctx, run, func() error {
