@@ -46,7 +46,7 @@ func (w *env) reconcileEvery(step, limit time.Duration, told *[]string) time.Dur
 	w.t.Helper()
 	for passed := time.Duration(0); passed <= limit; passed += step {
 		_ = w.reconcileTelling(told)
-		if w.quietEvent().Settled() {
+		if w.event().Settled() {
 			return passed
 		}
 		w.advance(step)
