@@ -28,7 +28,7 @@ type Step struct {
 	// Failing is since when tokens cannot be revoked.
 	Failing *RevocationFailures
 	Metrics *metrics.Metrics
-	// Leads is since when this process leads.
+	// Leadership is since when this process leads.
 	Leadership *Leadership
 	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
@@ -182,14 +182,12 @@ func withSecrets(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
 	return runs
 }
 
-// again turns what is refused into a Transient fault, which the workqueue retries, whatever refuses
-// it (docs/adr/0003).
+// again has the workqueue retry what an operator must fix.
 func again(err error) error {
-	f := fault.Of(err)
-	if f == nil || f.Class != fault.Operator {
-		return err
+	if f := fault.Of(err); f != nil && f.Class == fault.Operator {
+		return f.AsTransient()
 	}
-	return fault.Transientf(f.Reason, "%s", f.Message)
+	return err
 }
 
 // secretStays reports whether changing or deleting the secret of a finished run has failed for so
