@@ -5,7 +5,7 @@ package report
 import "time"
 
 // The functions in this file are called with the lock held.
-//
+
 // known returns what is known of a report's pull request and event, and whether the event waited
 // before.
 func (s *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {

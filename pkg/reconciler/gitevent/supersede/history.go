@@ -97,7 +97,7 @@ func (l *series) spec() *v1alpha1.GitEventSpec {
 	return spec // of no branch: there is no tip
 }
 
-// history is what the unsettled events of a series say about its commits.
+// commitHistory is what the unsettled events of a series say about its commits.
 type commitHistory struct {
 	// next has, for each commit, the commits that pushes have replaced it with, and last the
 	// commits that it has replaced.
