@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
@@ -25,13 +26,14 @@ import (
 type Step struct {
 	GitAuth gitauth.Secrets
 	Prune   *prune.Step
-	// Failing is since when tokens cannot be revoked.
-	Failing *RevocationFailures
 	Metrics *metrics.Metrics
 	// Leadership is since when this process leads.
 	Leadership *Leadership
 	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
+
+	// unrevoked is since when the tokens of events cannot be revoked, as far as this process knows.
+	unrevoked recent.Map[string, time.Time]
 }
 
 // PatchLimit is how long an event stays unsettled although everything is reported, because patches
@@ -135,7 +137,7 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 			return err
 		}
 	}
-	s.Failing.forget(a.Event.Name)
+	s.unrevoked.Delete(a.Event.Name)
 	checks := left.checks(a)
 	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leadership.Inherited(a.Event))
 	st.Checks, st.Unreported = checks, len(left.open) > 0

@@ -42,7 +42,7 @@ type Waiters struct {
 	tekton               tektonv1.PipelineRunsGetter
 }
 
-// New returns the queue of an installation.
+// New returns the Waiters of an installation.
 func New(c clients.Cluster, o clients.Options) *Waiters {
 	return &Waiters{
 		installation: o.Namespace,
@@ -73,7 +73,7 @@ type Waiter struct {
 	positions map[pacv1alpha1.Slot]int
 }
 
-// Of returns the queue as an attempt sees it.
+// Of returns the Waiter of an attempt.
 func (w *Waiters) Of(a *attempt.Attempt) *Waiter { return &Waiter{Waiters: w, a: a} }
 
 // IfDue calls do if a run is due and has a slot or needs none. A cancelled run waits for nothing:
