@@ -229,7 +229,7 @@ func TestResultThatCannotBeReportedIsGivenUp(t *testing.T) {
 			}
 			e := w.event()
 			if reported := e.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != c.err.Reason || e.Status.Disposition != v1alpha1.DispositionRuns {
-				t.Errorf("it is %s with Reported %v, want the reason why nobody was told", e.Status.Disposition, reported)
+				t.Errorf("it is %s with Reported %v, want the reason why nothing was reported", e.Status.Disposition, reported)
 			}
 		})
 	}
