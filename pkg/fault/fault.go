@@ -81,6 +81,10 @@ func (e *Error) Reworded(message string) *Error {
 	return &reworded
 }
 
+// AsTransient returns a Transient fault with the reason and the message, without the cause. The
+// workqueue retries it with its backoff, whatever refused the call (docs/adr/0003).
+func (e *Error) AsTransient() *Error { return Transientf(e.Reason, "%s", e.Message) }
+
 // New classifies an error; the message is the cause's.
 func New(class Class, reason string, cause error) *Error {
 	return &Error{Class: class, Reason: reason, Message: cause.Error(), cause: cause}

@@ -58,7 +58,7 @@ type retryWithTimer struct {
 }
 
 // Unwrap returns the error.
-func (b retryWithTimer) Unwrap() error { return b.error }
+func (r retryWithTimer) Unwrap() error { return r.error }
 
 // KnownWait returns the earliest known wait in an error of Requeue, false if it has none. If there
 // are other errors as well, knative ignores that wait: the caller has to enqueue the key itself.

@@ -34,8 +34,8 @@ type fifo struct {
 	lastUsed uint64 // when one of them was last woken, or the first one came, in uses of the limiter
 }
 
-// enqueue appends an event to a queue. It returns false if the Queue is full. Full is the limit
-// that the event found reached.
+// enqueue appends an event to a queue. It returns false if the Queue is full. The parameter full is
+// the limit that the event found reached.
 func (q *Queue) enqueue(e *event, key fifoKey, limits []*limit, full string) bool {
 	if q.queued >= maxQueued && !q.evict(key.namespace, limits) {
 		return false

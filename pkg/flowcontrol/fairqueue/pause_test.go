@@ -38,7 +38,7 @@ func TestPullRequestsPauseBetweenEachOther(t *testing.T) {
 			if test.rest > 0 {
 				w.pass(test.rest - time.Millisecond)
 				if len(w.woken) > 0 {
-					t.Error("the second has its turn before the rest is over")
+					t.Error("the second event is woken before the pause ends")
 				}
 				w.pass(time.Millisecond)
 			}
@@ -48,7 +48,7 @@ func TestPullRequestsPauseBetweenEachOther(t *testing.T) {
 			w.begin(second)()
 			w.begin(third)()
 			if release := w.begin(visit()); release == nil {
-				t.Error("nobody waits, and there is no turn")
+				t.Error("no event waits, and no slot is free")
 			} else {
 				release()
 			}

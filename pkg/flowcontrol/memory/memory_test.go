@@ -45,11 +45,11 @@ func TestReleasedMemoryIsFree(t *testing.T) {
 	room := NewBudget(time.Now, func() { full++ }, func(string, time.Duration) {})
 	for _, owner := range []string{"one", "two", "three"} {
 		if !room.Reserve("e", owner, MaxPart, 0) {
-			t.Fatal("there is no room for three that need much")
+			t.Fatal("there is not enough memory for three large events")
 		}
 	}
 	if room.Reserve("e", "four", small+1, 0) || room.Reserve("e", "four", 1, small) {
-		t.Error("what is for those who need little was given to one that needs more")
+		t.Error("memory reserved for small events was given to a large one")
 	}
 	for range forSmall / small {
 		if !room.Reserve("e", "four", small, 0) {

@@ -26,7 +26,7 @@ type request struct {
 	need         int
 }
 
-func (w request) little() bool { return w.need <= small }
+func (r request) little() bool { return r.need <= small }
 
 // queue is the requests of the events that were refused. Owners are served in turn: when a request
 // is served, its owner's other requests of the same kind, much or little, go behind those of all
@@ -36,40 +36,40 @@ type queue []request
 
 // join appends a request. That of an event that is queued already stays where it is and grows to
 // the larger of both: one reconcile needs several things at once.
-func (l *queue) join(w request) {
+func (q *queue) join(w request) {
 	if !w.little() {
 		w.need = min(MaxEvent, (w.need+step-1)/step*step)
 	}
-	if i := l.index(w.event); i >= 0 {
-		(*l)[i].need = max((*l)[i].need, w.need)
+	if i := q.index(w.event); i >= 0 {
+		(*q)[i].need = max((*q)[i].need, w.need)
 		return
 	}
-	if len(*l) < maxQueued {
-		*l = append(*l, w)
+	if len(*q) < maxQueued {
+		*q = append(*q, w)
 	}
 }
 
-func (l *queue) leave(event string) {
-	*l = slices.DeleteFunc(*l, func(w request) bool { return w.event == event })
+func (q *queue) leave(event string) {
+	*q = slices.DeleteFunc(*q, func(w request) bool { return w.event == event })
 }
 
-func (l queue) has(event string) bool { return l.index(event) >= 0 }
+func (q queue) has(event string) bool { return q.index(event) >= 0 }
 
-func (l queue) index(event string) int {
-	return slices.IndexFunc(l, func(w request) bool { return w.event == event })
+func (q queue) index(event string) int {
+	return slices.IndexFunc(q, func(w request) bool { return w.event == event })
 }
 
 // next removes and returns the first request for which there is enough memory.
-func (l *queue) next(r *Budget) (request, bool) {
+func (q *queue) next(r *Budget) (request, bool) {
 	var before ahead
-	for i, w := range *l {
+	for i, w := range *q {
 		if !r.fits(w, 0, before) {
 			before.add(w, r.owned)
 			continue
 		}
-		rest := slices.Delete(*l, i, i+1)
+		rest := slices.Delete(*q, i, i+1)
 		slices.SortStableFunc(rest, func(a, b request) int { return served(a, w) - served(b, w) })
-		*l = rest
+		*q = rest
 		return w, true
 	}
 	return request{}, false
@@ -94,8 +94,8 @@ type ahead struct {
 }
 
 // ahead describes all queued requests.
-func (l queue) ahead(owned map[string]int) (all ahead) {
-	for _, w := range l {
+func (q queue) ahead(owned map[string]int) (all ahead) {
+	for _, w := range q {
 		all.add(w, owned)
 	}
 	return all

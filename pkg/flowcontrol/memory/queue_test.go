@@ -53,7 +53,7 @@ func TestRefusedEventsAreWokenInOrder(t *testing.T) {
 		w.want(false, event, "four", large)
 	}
 	if !w.Queued("a") || !w.Queued("b") || w.Queued("first-of-one") {
-		t.Error("who found no room is not known to wait, or another one is")
+		t.Error("a refused event is not queued, or another one is")
 	}
 	w.Release("first-of-one", "one", large/2)
 	w.Release("first-of-one", "one", 0)

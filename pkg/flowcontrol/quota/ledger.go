@@ -123,7 +123,6 @@ func (l *Ledger) Orphaned(event string, bytes int64) {
 
 // Seen counts an unsettled event that a watch shows.
 func (l *Ledger) Seen(event string, use Use) {
-	repository := use.Repository
 	l.mu.Lock()
 	now := entryOf(use)
 	if l.entries[event] == now {
@@ -132,7 +131,7 @@ func (l *Ledger) Seen(event string, use Use) {
 	}
 	l.remove(event)
 	l.put(event, now)
-	l.judged(repository)
+	l.judged(use.Repository)
 }
 
 func entryOf(use Use) entry {

@@ -39,19 +39,19 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int {
 		return cmp.Or(rank(a).Compare(rank(b)), a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 	})
-	var line []pacv1alpha1.Slot
+	var queue []pacv1alpha1.Slot
 	for _, event := range events {
-		first := len(line)
+		first := len(queue)
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
 			if slot := (pacv1alpha1.Slot{Run: run.Name, Event: event.Name}); run.Creatable() && !granted[slot] &&
 				!event.Settled() && event.Cancelled(run.Pipeline) == nil {
-				line = append(line, slot)
+				queue = append(queue, slot)
 			}
 		}
-		slices.SortFunc(line[first:], func(a, b pacv1alpha1.Slot) int { return natural(a.Run, b.Run) })
+		slices.SortFunc(queue[first:], func(a, b pacv1alpha1.Slot) int { return natural(a.Run, b.Run) })
 	}
-	return line
+	return queue
 }
 
 // Priority returns the priority of an event, 0 if it has none.

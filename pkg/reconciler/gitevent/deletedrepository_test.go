@@ -71,7 +71,7 @@ func TestReportsOfADeletedRepositoryAreGivenUp(t *testing.T) {
 		t.Errorf("the list says %q, want %q", e.Status.Outcome, want)
 	}
 	if got := w.conclusions()["hello"]; got != "" {
-		t.Errorf("the check says %s: nobody could have told it", got)
+		t.Errorf("the check says %s, which could not be reported", got)
 	}
 }
 

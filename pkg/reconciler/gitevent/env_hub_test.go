@@ -5,6 +5,7 @@ package gitevent
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -54,11 +55,7 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *hub) counts() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	counts := map[string]int{}
-	for path, n := range h.asked {
-		counts[path] = n
-	}
-	return counts
+	return maps.Clone(h.asked)
 }
 
 func taskText(name string) string {

@@ -201,11 +201,11 @@ func (w *env) settle(outcome corev1.ConditionStatus) {
 		_, _ = w.reconcile()
 		w.clock.SetTime(w.clock.Now().Add(6 * time.Minute))
 		w.uncounted(func() *Reconciler { w.finishRuns(outcome); return nil })
-		if w.quietEvent().Settled() {
+		if w.event().Settled() {
 			return
 		}
 	}
-	w.t.Fatalf("not settled after 60 reconciles: %+v", w.quietEvent().Status)
+	w.t.Fatalf("not settled after 60 reconciles: %+v", w.event().Status)
 }
 
 func (w *env) finishRuns(outcome corev1.ConditionStatus) {
@@ -237,8 +237,6 @@ func (w *env) events() []v1alpha1.GitEvent {
 	}
 	return list.Items
 }
-
-func (w *env) quietEvent() *v1alpha1.GitEvent { return w.event() }
 
 func (w *env) runs() []pipelinev1.PipelineRun {
 	obj, err := w.tekton.Tracker().List(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), pipelinev1.SchemeGroupVersion.WithKind("PipelineRun"), tenant)

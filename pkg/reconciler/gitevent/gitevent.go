@@ -92,7 +92,7 @@ func New(c clients.Cluster, o clients.Options, p clients.Process) *Reconciler {
 	return r
 }
 
-// share has events wait in the queue for workers and Git services.
+// share sets the queue in which events wait for workers and Git services.
 func (r *Reconciler) share(queue *fairqueue.Queue) {
 	c, o := r.cluster, r.options
 	r.queue = queue
@@ -117,7 +117,7 @@ func (r *Reconciler) promote(bucket reconciler.Bucket, enqueue func(reconciler.B
 		return err
 	}
 	for _, event := range events {
-		r.state.Timers.Forget(event.Name) // from before another process led; of another bucket's it costs an attempt
+		r.state.Timers.Forget(event.Name) // from before another process led; an event of another bucket loses its timers, too
 		enqueue(bucket, types.NamespacedName{Namespace: event.Namespace, Name: event.Name})
 	}
 	return nil
@@ -170,9 +170,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 		r.leaveQueues(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
 	}
-	fresh := len(
-		open.Status.Conditions,
-	) == 0 // nothing is recorded of it yet, and nothing can be done without the Git service
+	fresh := len(open.Status.Conditions) == 0 // nothing is recorded yet, and nothing can be done without the Git service
 	release, err := r.queue.AcquireWorker(fairqueue.RequestOf(open, r.cluster.Clock.Now()), fresh)
 	if err != nil {
 		return r.state.Requeue(err)
@@ -218,7 +216,7 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 		return r.state.Requeue(append(faults, a.Record.Write(ctx))...)
 	}
 	a.UpdateConditions()
-	faults = append(faults, a.Record.WriteCreated(ctx, 0)) // before calls that may hang
+	faults = append(faults, a.Record.WriteCreated(ctx)) // before calls that may hang
 	faults = append(faults, a.Waits.Update(v1alpha1.StepRenew, r.steps.Renew.Do(ctx, a)))
 	unpatched := a.Waits.Run(v1alpha1.StepAnnotate, func() error { return r.steps.Annotate.Do(ctx, a) })
 	faults = append(faults, r.steps.Report.UntilRecheck(a))
@@ -231,8 +229,8 @@ func (r *Reconciler) reconcile(ctx context.Context, a *attempt.Attempt) error {
 	case due:
 		return nil
 	}
-	return r.state.Requeue(
-		append(faults, a.Record.Write(ctx))...) // without a fault the PipelineRun's informer wakes the event
+	// Without a fault the PipelineRun's informer wakes the event.
+	return r.state.Requeue(append(faults, a.Record.Write(ctx))...)
 }
 
 // untilReported runs the steps whose calls may hang.

@@ -46,7 +46,7 @@ func (w *env) reconcileEvery(step, limit time.Duration, told *[]string) time.Dur
 	w.t.Helper()
 	for passed := time.Duration(0); passed <= limit; passed += step {
 		_ = w.reconcileTelling(told)
-		if w.quietEvent().Settled() {
+		if w.event().Settled() {
 			return passed
 		}
 		w.advance(step)
@@ -229,7 +229,7 @@ func TestResultThatCannotBeReportedIsGivenUp(t *testing.T) {
 			}
 			e := w.event()
 			if reported := e.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != c.err.Reason || e.Status.Disposition != v1alpha1.DispositionRuns {
-				t.Errorf("it is %s with Reported %v, want the reason why nobody was told", e.Status.Disposition, reported)
+				t.Errorf("it is %s with Reported %v, want the reason why nothing was reported", e.Status.Disposition, reported)
 			}
 		})
 	}

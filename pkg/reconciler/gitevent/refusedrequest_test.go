@@ -274,7 +274,7 @@ func TestRefusalWithAnotherReasonEachTimeIsGivenUp(t *testing.T) {
 
 	w = refusing(t, helloFile("hello"))
 	var told []string
-	for passed := time.Duration(0); !w.quietEvent().Settled(); passed += 30 * time.Minute {
+	for passed := time.Duration(0); !w.event().Settled(); passed += 30 * time.Minute {
 		w.git.filesErr = words("reading .tekton/a.yaml")[int(passed/(30*time.Minute))%3]
 		if _ = w.reconcileTelling(&told); passed > 3*oneDay {
 			t.Fatalf("it waits after %v", passed)

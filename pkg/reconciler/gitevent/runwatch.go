@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
 // Queue is the workqueue of the events, as the informers fill it.
@@ -63,9 +64,6 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(obj any) {
-			if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = gone.Obj
-			}
 			// Every replica records it: the one that created the run may have crashed before it
 			// could record it.
 			if event, run := w.eventOf(obj); event != nil {
@@ -78,7 +76,7 @@ func (w *Watch) OnRun(queue Queue) cache.ResourceEventHandler {
 
 // eventOf returns the unsettled event that a run names and that expects it, nil if there is none.
 func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
-	run, ok := obj.(*pipelinev1.PipelineRun)
+	run, ok := informerhandler.Object[*pipelinev1.PipelineRun](obj)
 	if !ok {
 		return nil, nil
 	}

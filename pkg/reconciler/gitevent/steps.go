@@ -81,7 +81,6 @@ func newSteps(c clients.Cluster, o clients.Options, with shared) *Steps {
 		Settle: &settle.Step{
 			GitAuth:    secrets,
 			Prune:      prune.New(c),
-			Failing:    &settle.RevocationFailures{},
 			Metrics:    with.metrics,
 			Leadership: with.leadership,
 			Unpatched:  annotations.Unpatched,

@@ -70,7 +70,7 @@ func TestLaggingReplicaSupersedesNothing(t *testing.T) {
 			for range 4 {
 				w.advance(5 * time.Second)
 				if _, err := w.reconcile(); err == nil {
-					t.Fatal("nobody comes back to ask again")
+					t.Fatal("no later reconcile asks again")
 				}
 			}
 			if e := w.event(); len(w.runs()) != 0 || e.Settled() || len(w.git.newerFor) != 4 {

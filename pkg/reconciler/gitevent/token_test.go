@@ -116,7 +116,7 @@ func TestFailedRevocationDoesNotDelaySettling(t *testing.T) {
 		"down":                          {fault.Transientf("GitServiceUnavailable", "502"), true},
 		"limited for a moment":          {fault.Throttledf(fault.ReasonRateLimited, 10*time.Second, "later"), true},
 		"limited for an hour":           {fault.Throttledf(fault.ReasonRateLimited, time.Hour, "much later"), false},
-		"something an operator mends":   {fault.Operatorf(fault.ReasonPermissionMissing, "suspended"), false},
+		"something an operator fixes":   {fault.Operatorf(fault.ReasonPermissionMissing, "suspended"), false},
 		"a mistake, which it cannot be": {fault.Invalidf("Odd", "what"), false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func TestUnhandledRefusalShows(t *testing.T) {
 	for name, c := range map[string]struct {
 		step   string
 		refuse func(*fakeGit)
-		mend   func(*fakeGit)
+		fix    func(*fakeGit)
 	}{
 		"the plan is refused":        {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
 		"the plan has nothing to do": {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
@@ -50,7 +50,7 @@ func TestUnhandledRefusalShows(t *testing.T) {
 				}
 				w.advance(fault.OperatorRetry)
 			}
-			c.mend(w.git)
+			c.fix(w.git)
 			w.settle(corev1.ConditionTrue)
 			w.wantSuccess()
 		})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
 // RunWatch returns what wakes events for their PipelineRuns.
@@ -31,10 +32,8 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 	if !r.IsLeaderFor(types.NamespacedName{Namespace: event.Namespace, Name: event.Name}) {
 		return
 	}
-	if _, err := r.unsettled(
-		event.Name,
-	); err != nil &&
-		equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
+	_, err := r.unsettled(event.Name)
+	if err != nil && equality.Semantic.DeepEqual(event.Status, v1alpha1.GitEventStatus{}) {
 		r.state.Cache.Appeared(event)
 	}
 }
@@ -42,10 +41,7 @@ func (r *Reconciler) Appeared(event *v1alpha1.GitEvent) {
 // OnEventDeleted removes settled or deleted events from the cache.
 func (r *Reconciler) OnEventDeleted() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
-		}
-		if event, ok := obj.(*v1alpha1.GitEvent); ok {
+		if event, ok := informerhandler.Object[*v1alpha1.GitEvent](obj); ok {
 			r.state.Cache.Forget(event.Name)
 		}
 	}}

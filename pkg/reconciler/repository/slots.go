@@ -18,6 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
 const (
@@ -248,21 +249,15 @@ func sameRuns(before, after *v1alpha1.GitEvent) bool {
 
 // globalChanged calls resync when the limit of the global Repository has changed.
 func (w watches) globalChanged(resync func()) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{UpdateFunc: func(oldObj, newObj any) {
-		before, ok := oldObj.(*pacv1alpha1.Repository)
-		after, ok2 := newObj.(*pacv1alpha1.Repository)
-		if ok && ok2 && keyOf(after) == w.global && before.Spec.Concurrency(nil) != after.Spec.Concurrency(nil) {
+	limit := func(r *pacv1alpha1.Repository) int {
+		if r == nil || keyOf(r) != w.global {
+			return 0
+		}
+		return r.Spec.Concurrency(nil)
+	}
+	return informerhandler.ForPairs(func(before, after *pacv1alpha1.Repository) {
+		if limit(before) != limit(after) {
 			resync()
 		}
-	}, AddFunc: func(obj any) { w.globalCame(obj, resync) }, DeleteFunc: func(obj any) { w.globalCame(obj, resync) }}
-}
-
-// globalCame calls resync when a global Repository with a limit was created or deleted.
-func (w watches) globalCame(obj any, resync func()) {
-	if global, ok := untombed[*pacv1alpha1.Repository](
-		obj,
-	); ok && keyOf(global) == w.global &&
-		global.Spec.Concurrency(nil) > 0 {
-		resync()
-	}
+	})
 }

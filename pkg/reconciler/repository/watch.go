@@ -133,12 +133,8 @@ func trim(object any) (any, error) {
 		repository.Status.Conditions = conditions
 		for i := range conditions {
 			c := &conditions[i]
-			c.Type, c.Status, c.Severity = unique.Make(c.Type).
-				Value(),
-				unique.Make(c.Status).
-					Value(),
-				unique.Make(c.Severity).
-					Value()
+			c.Type, c.Status = unique.Make(c.Type).Value(), unique.Make(c.Status).Value()
+			c.Severity = unique.Make(c.Severity).Value()
 			c.Reason, c.Message = unique.Make(c.Reason).Value(), unique.Make(c.Message).Value()
 		}
 	}
@@ -181,7 +177,7 @@ func rivals(repositories cache.Indexer) func(string) []types.NamespacedName {
 // claimChanged wakes the claim's owner, and the Repositories that wait for its URL.
 func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 	return func(obj any) {
-		claim, ok := untombed[*v1alpha1.RepositoryClaim](obj)
+		claim, ok := informerhandler.Object[*v1alpha1.RepositoryClaim](obj)
 		if !ok {
 			return
 		}
@@ -209,33 +205,5 @@ func eventHandler(
 		}
 		enqueue(owner)
 	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if event, ok := untombed[*v1alpha1.GitEvent](obj); ok {
-				wake(nil, event)
-			}
-		},
-		UpdateFunc: func(oldObj, newObj any) {
-			before, ok := untombed[*v1alpha1.GitEvent](oldObj)
-			after, ok2 := untombed[*v1alpha1.GitEvent](newObj)
-			if ok && ok2 {
-				wake(before, after)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if event, ok := untombed[*v1alpha1.GitEvent](obj); ok {
-				wake(event, nil)
-			}
-		},
-	}
-}
-
-// untombed unwraps the object that an informer passes to a delete handler after it missed the
-// deletion.
-func untombed[T any](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	t, ok := obj.(T)
-	return t, ok
+	return informerhandler.ForPairs(wake)
 }

@@ -13,6 +13,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	copies "github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
 // named is a webhook secret that is to be copied.
@@ -97,36 +98,22 @@ func (n *names) changed() {
 
 // handler wakes the shards of secrets that a Repository names, or does not name any more.
 func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
-				n.moved(wake, repository)
-			}
-		},
-		UpdateFunc: func(oldObj, newObj any) {
-			before, ok := oldObj.(*pacv1alpha1.Repository)
-			after, ok2 := newObj.(*pacv1alpha1.Repository)
-			if ok && ok2 && !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) {
-				n.moved(wake, before, after)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = tombstone.Obj
-			}
-			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
-				n.moved(wake, repository)
-			}
-		},
-	}
+	return informerhandler.ForPairs(func(before, after *pacv1alpha1.Repository) {
+		if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) {
+			n.moved(wake, before, after)
+		}
+	})
 }
 
-// moved wakes the shards of Repositories before and after a change. The global Repository affects
-// all shards.
+// moved wakes the shards of a Repository before and after a change; one of them may be nil. The
+// global Repository affects all shards.
 func (n *names) moved(wake func(shard int), repositories ...*pacv1alpha1.Repository) {
 	n.changed()
 	global := n.globalRepository()
 	for _, repository := range repositories {
+		if repository == nil {
+			continue
+		}
 		if repository.Namespace == n.global.Namespace && repository.Name == n.global.Name {
 			for shard := range copies.Shards {
 				wake(shard)

@@ -96,9 +96,8 @@ func Outdate(ctx context.Context, events Writer, rival *v1alpha1.GitEvent, notes
 	if err == nil || fault.Gone(err) { // what is gone starts nothing
 		return nil
 	}
-	// Any refusal is retried with the workqueue's backoff (docs/adr/0003).
-	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("telling GitEvent %s to read again what has run: %w", rival.Name, err))
-	return fault.Transientf(f.Reason, "%s", f.Message)
+	refused := fmt.Errorf("telling GitEvent %s to read again what has run: %w", rival.Name, err)
+	return fault.FromKube(fault.VerbPatch, refused).AsTransient()
 }
 
 // comesFirst reports whether an unplanned event comes before another one in the order of List, and

@@ -121,6 +121,6 @@ func patchOf(
 // (docs/adr/0003). The API server's error itself is not in the chain. knative would keep a conflict
 // out of the error log, and every failed patch must be in that log.
 func notPatched(run *v1alpha1.Run, err error) error {
-	f := fault.FromKube(fault.VerbPatch, fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err))
-	return fault.Transientf(f.Reason, "%s", f.Message)
+	refused := fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err)
+	return fault.FromKube(fault.VerbPatch, refused).AsTransient()
 }

@@ -73,13 +73,13 @@ type State struct {
 }
 
 // Start starts a reconcile of an event.
-func (d *State) Start(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
+func (s *State) Start(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)
 	git := logins.Begin(event, settings)
 	waits := &Waits{
-		state:   d,
+		state:   s,
 		event:   event,
 		session: git,
 		started: version.started,
@@ -94,16 +94,16 @@ func (d *State) Start(ctx context.Context, version *Version, logins *credentials
 		StoredPlan: plan,
 		Seen:       map[string]*pipelinev1.PipelineRun{},
 		Started:    version.started,
-		Clock:      d.Clock,
+		Clock:      s.Clock,
 		Record: &Record{
-			state:     d,
+			state:     s,
 			event:     event,
 			waits:     waits,
 			received:  event.Spec.DeepCopy(),
 			stored:    event.Status.DeepCopy(),
 			confirmed: version.confirmed,
 		},
-		Wake: func(after time.Duration) { d.Wake(event.Name, after) },
+		Wake: func(after time.Duration) { s.Wake(event.Name, after) },
 	}
 	a.pin()
 	return a
@@ -184,13 +184,13 @@ func checkOf(s *v1alpha1.GitEventStatus, key string) *v1alpha1.Check {
 }
 
 // Requeue is backoff.Requeue with this process's OperatorRetry.
-func (d *State) Requeue(errs ...error) error {
-	return backoff.RequeueAfter(d.operatorRetry(), errs...)
+func (s *State) Requeue(errs ...error) error {
+	return backoff.RequeueAfter(s.operatorRetry(), errs...)
 }
 
-func (d *State) operatorRetry() time.Duration {
-	if d.OperatorRetry > 0 {
-		return d.OperatorRetry
+func (s *State) operatorRetry() time.Duration {
+	if s.OperatorRetry > 0 {
+		return s.OperatorRetry
 	}
 	return fault.OperatorRetry
 }

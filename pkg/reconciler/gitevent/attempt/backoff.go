@@ -77,14 +77,14 @@ func Skipped(err error) bool {
 // RequeueAfter returns when the event must be reconciled at the latest, in addition to what
 // Reconcile returns; false if it need not. The workqueue has one time for an event, and each step
 // may have its own.
-func (d *State) RequeueAfter(event string, err error) (time.Duration, bool) {
+func (s *State) RequeueAfter(event string, err error) (time.Duration, bool) {
 	if err == nil || controller.IsSkipKey(err) {
-		d.Timers.Forget(event)
+		s.Timers.Forget(event)
 		return 0, false
 	}
-	now := d.Clock.Now()
+	now := s.Clock.Now()
 	after, known := backoff.KnownWait(err)
-	if next, failing := d.Timers.Next(event, now); failing && (!known || next < after) {
+	if next, failing := s.Timers.Next(event, now); failing && (!known || next < after) {
 		return next, true
 	}
 	return after, known

@@ -39,21 +39,21 @@ type cached struct {
 // entryOverhead is about what an event takes in addition to its JSON.
 const entryOverhead = 200
 
-func (k cached) size() int { return entryOverhead + len(k.data) }
+func (c cached) size() int { return entryOverhead + len(c.data) }
 
 // Put stores a version of an event that the API server has returned. asked is when it was
 // requested.
-func (k *Cache) Put(event *v1alpha1.GitEvent, asked time.Time) {
+func (c *Cache) Put(event *v1alpha1.GitEvent, asked time.Time) {
 	if event.Settled() {
-		k.put(event.Name, cached{settled: event.UID})
+		c.put(event.Name, cached{settled: event.UID})
 		return
 	}
-	k.put(event.Name, cached{data: encoded(event), confirmed: asked, exclusive: k.Exclusive(event.Name)})
+	c.put(event.Name, cached{data: encoded(event), confirmed: asked, exclusive: c.Exclusive(event.Name)})
 }
 
 // Appeared stores an event that was created while this process leads, as the watch shows it.
-func (k *Cache) Appeared(event *v1alpha1.GitEvent) {
-	k.put(event.Name, cached{data: encoded(event), exclusive: true})
+func (c *Cache) Appeared(event *v1alpha1.GitEvent) {
+	c.put(event.Name, cached{data: encoded(event), exclusive: true})
 }
 
 // encoded leaves out the managed fields, which the API server keeps. Of an event that is planned it
@@ -72,28 +72,28 @@ func encoded(whole *v1alpha1.GitEvent) []byte {
 }
 
 // put evicts other events if there is no room.
-func (k *Cache) put(name string, next cached) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.forget(name)
-	for other := range k.events {
-		if k.bytes+next.size() <= maxBytes {
+func (c *Cache) put(name string, next cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(name)
+	for other := range c.events {
+		if c.bytes+next.size() <= maxBytes {
 			break
 		}
-		k.forget(other)
+		c.forget(other)
 	}
-	if k.events == nil {
-		k.events = map[string]cached{}
+	if c.events == nil {
+		c.events = map[string]cached{}
 	}
-	k.events[name] = next
-	k.bytes += next.size()
+	c.events[name] = next
+	c.bytes += next.size()
 }
 
 // get returns a copy of the stored version of an event that the watch lists, nil if there is none.
-func (k *Cache) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found cached) {
-	k.mu.Lock()
-	found = k.events[listed.Name]
-	k.mu.Unlock()
+func (c *Cache) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found cached) {
+	c.mu.Lock()
+	found = c.events[listed.Name]
+	c.mu.Unlock()
 	if found.data == nil {
 		return nil, found
 	}
@@ -106,30 +106,30 @@ func (k *Cache) get(listed *v1alpha1.GitEvent) (event *v1alpha1.GitEvent, found 
 
 // Exclusive reports whether this process has seen the event appear while it led, and no other
 // process may have worked on it since.
-func (k *Cache) Exclusive(event string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.events[event].exclusive
+func (c *Cache) Exclusive(event string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.events[event].exclusive
 }
 
 // Forget removes an event that is settled or gone, or that may have changed.
-func (k *Cache) Forget(event string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.forget(event)
+func (c *Cache) Forget(event string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.forget(event)
 }
 
 // Clear removes all events. It is called when this process starts or stops to lead: other processes
 // write events then.
-func (k *Cache) Clear() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.events, k.bytes = nil, 0
+func (c *Cache) Clear() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.events, c.bytes = nil, 0
 }
 
-func (k *Cache) forget(event string) {
-	if before, found := k.events[event]; found {
-		k.bytes -= before.size()
-		delete(k.events, event)
+func (c *Cache) forget(event string) {
+	if before, found := c.events[event]; found {
+		c.bytes -= before.size()
+		delete(c.events, event)
 	}
 }

@@ -46,7 +46,7 @@ func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) 
 		return "", fault.Throttledf(
 			fault.ReasonBusy,
 			min(left, askAgain),
-			"the Git service says that %s has taken its place, which may be of before",
+			"the Git service says that %s has taken its place, which may be outdated",
 			sha,
 		)
 	}
@@ -61,10 +61,8 @@ func LearnedAt(event *v1alpha1.GitEvent) time.Time {
 		return plan.At.Time
 	}
 	// A receiver's clock may be ahead, and the API server's writes whole seconds.
-	if created := event.CreationTimestamp.Add(
-		time.Second,
-	); !event.CreationTimestamp.IsZero() &&
-		created.Before(event.Spec.ReceivedAt.Time) {
+	created := event.CreationTimestamp.Add(time.Second)
+	if !event.CreationTimestamp.IsZero() && created.Before(event.Spec.ReceivedAt.Time) {
 		return created
 	}
 	return event.Spec.ReceivedAt.Time

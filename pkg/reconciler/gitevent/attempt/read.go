@@ -23,21 +23,21 @@ type Version struct {
 
 // Read returns a listed event from the cache or from the API server, nil if it is settled or gone.
 // It has no backoff of its own: it is tried whenever the event is woken.
-func (d *State) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
-	now := d.Clock.Now()
-	event, known := d.Cache.get(listed)
+func (s *State) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, error) {
+	now := s.Clock.Now()
+	event, known := s.Cache.get(listed)
 	switch {
 	case known.settled == listed.UID && known.settled != "":
 		return nil, nil
 	case event != nil:
 		return &Version{event, now, known.confirmed}, nil
 	}
-	event, err := d.live(ctx, listed.Name)
-	d.Timers.Note(listed.Name, backoff.Step{Name: StepRead}, err, d.Clock.Now())
+	event, err := s.live(ctx, listed.Name)
+	s.Timers.Note(listed.Name, backoff.Step{Name: StepRead}, err, s.Clock.Now())
 	if event == nil || err != nil || !event.DeletionTimestamp.IsZero() {
 		return nil, err
 	}
-	d.Cache.Put(event, now)
+	s.Cache.Put(event, now)
 	if event.Settled() {
 		return nil, nil
 	}
@@ -45,10 +45,10 @@ func (d *State) Read(ctx context.Context, listed *v1alpha1.GitEvent) (*Version, 
 }
 
 // live reads an event from the API server; nil if it is gone.
-func (d *State) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
-	event, err := d.Events.Get(ctx, name, metav1.GetOptions{})
+func (s *State) live(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+	event, err := s.Events.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
-		d.Cache.Forget(name)
+		s.Cache.Forget(name)
 		return nil, nil
 	}
 	if err != nil {

@@ -151,11 +151,18 @@ func (r *Record) NoteCreated() {
 	}
 }
 
-// WriteCreated writes the status if the first unrecorded PipelineRun has existed for longer than
-// after.
-func (r *Record) WriteCreated(ctx context.Context, after time.Duration) error {
-	if r.unrecorded.IsZero() || r.state.Clock.Since(r.unrecorded) < after {
+// WriteCreated writes the status if it does not have all PipelineRuns that exist.
+func (r *Record) WriteCreated(ctx context.Context) error {
+	if r.unrecorded.IsZero() {
 		return nil
 	}
 	return r.Write(ctx)
+}
+
+// WriteOverdue is WriteCreated once the first unrecorded PipelineRun has existed for MaxUnrecorded.
+func (r *Record) WriteOverdue(ctx context.Context) error {
+	if r.state.Clock.Since(r.unrecorded) < MaxUnrecorded {
+		return nil
+	}
+	return r.WriteCreated(ctx)
 }

@@ -28,8 +28,8 @@ type Waits struct {
 	log     *zap.SugaredLogger
 	started time.Time
 	events  []kubeEvent // sent once the change that they report is written
-	tried   bool        // a step needs an operator; skipped: one that does was not due
-	skipped bool
+	tried   bool        // a step was tried that needs an operator
+	skipped bool        // a step that needs an operator was not due
 }
 
 // kubeEvent is a Kubernetes Event: something changed that the tenant should know.
@@ -52,10 +52,9 @@ func (w *Waits) WarningEvent(reason, message string) {
 // NormalEvent adds a Kubernetes Event, which is no warning, about something that people have
 // decided.
 func (w *Waits) NormalEvent(reason, message string) {
-	w.events = append(
-		w.events,
-		kubeEvent{wait: v1alpha1.Wait{Reason: reason}, message: fmt.Sprintf("%s: %s", w.event.Name, message), normal: true},
-	)
+	about := v1alpha1.Wait{Reason: reason}
+	message = fmt.Sprintf("%s: %s", w.event.Name, message)
+	w.events = append(w.events, kubeEvent{wait: about, message: message, normal: true})
 }
 
 // IfDue runs a step unless a recorded wait says that it is not due; the wait then stays the reason.
@@ -156,10 +155,10 @@ func continues(before, next *v1alpha1.Wait) bool {
 	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
 }
 
-// rarelyWritten reports whether a wait that stands is left as it is recorded, because it is written
-// again only as often as one for an operator. Thousands may wait for room or a quota and look each
-// minute; each write of a status stores a whole event with its payload, and all of them would fill
-// etcd.
+// rarelyWritten reports whether a recorded wait stays as it is, because it is written again only as
+// often as one for an operator. Thousands of events may wait for a budget or a quota and check it
+// each minute. Each write of a status stores a whole event with its payload: all of these writes
+// would fill etcd.
 func (w *Waits) rarelyWritten(reason string, before *v1alpha1.Wait) bool {
 	return (plans.OverBudget(reason) || reason == fault.ReasonQuota) && before.NotBefore != nil &&
 		w.state.Clock.Since(before.NotBefore.Time) < w.state.operatorRetry()
@@ -172,10 +171,8 @@ func (w *Waits) addEvent(before *v1alpha1.Wait, next v1alpha1.Wait) {
 		before != nil && before.Reason == next.Reason {
 		return
 	}
-	w.events = append(
-		w.events,
-		kubeEvent{wait: next, message: fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)},
-	)
+	message := fmt.Sprintf("%s of %s: %s", next.Step, w.event.Name, next.Message)
+	w.events = append(w.events, kubeEvent{wait: next, message: message})
 }
 
 // unhandled turns a fault that the step should have answered or ended into a wait that shows.
@@ -192,15 +189,8 @@ func (w *Waits) unhandled(step string, err error) error {
 	if f == nil || f.Class != fault.Invalid && f.Class != fault.Ignored {
 		return err
 	}
-	w.log.Errorw(
-		"A step left a refusal without an answer: a defect of Plumbline",
-		"step",
-		step,
-		"reason",
-		f.Reason,
-		"error",
-		f.Message,
-	)
+	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline",
+		"step", step, "reason", f.Reason, "error", f.Message)
 	w.state.Metrics.Unhandled()
 	return fault.Operatorf(
 		fault.ReasonUnhandled,

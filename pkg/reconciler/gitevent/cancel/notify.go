@@ -103,10 +103,6 @@ func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
 }
 
-// again turns a refused patch into a Transient fault, which the workqueue retries, whatever refuses
-// it (docs/adr/0003).
-func again(f *fault.Error) error { return fault.Transientf(f.Reason, "%s", f.Message) }
-
 // Since returns why an event of a pull request must not start anything: the pull request was closed
 // after it happened. It returns nil if that is not known; then the event of the close finds this
 // one. For events that were recorded long after they happened it asks the API server, for all

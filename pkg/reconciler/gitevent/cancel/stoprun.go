@@ -91,5 +91,5 @@ func stop(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1
 	case err == nil && stopping(live): // it finished meanwhile (D5)
 		return live, nil
 	}
-	return nil, again(refused)
+	return nil, refused.AsTransient()
 }

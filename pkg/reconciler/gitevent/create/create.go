@@ -43,13 +43,12 @@ func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metri
 // Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines
 // are not created yet, because a newer event may replace their runs; a cancelled run is not held.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []error {
-	line := s.Queue.Of(a)
+	slot := s.Queue.Of(a)
 	s.recall(a)
-	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
-	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, record),
+	faults := attempt.Each(ctx, uncreated(a, held), a.Within(attempt.LongLimit, a.Record.WriteOverdue),
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			step := v1alpha1.StepCreate + run.Name
-			err := line.IfDue(ctx, run, func() error {
+			err := slot.IfDue(ctx, run, func() error {
 				return a.Waits.WithBackoff(attempt.CreateStep(a.Event, run), func() error {
 					return a.Traced(ctx, step, func(ctx context.Context) error { return s.createRun(ctx, a, run) })
 				})

@@ -23,34 +23,34 @@ type runKey struct{ event, run string }
 type createdRun struct{ event, run types.UID }
 
 // Note remembers a PipelineRun of an event. If there is no room it forgets another event.
-func (m *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
-	m.runs.Put(runKey{name, run}, createdRun{uid, runUID})
+func (c *Created) Note(name string, uid types.UID, run string, runUID types.UID) {
+	c.runs.Put(runKey{name, run}, createdRun{uid, runUID})
 }
 
 // UID returns the UID of an event's PipelineRun, "" if it is not remembered.
-func (m *Created) UID(name string, uid types.UID, run string) types.UID {
-	if known, _ := m.runs.Get(runKey{name, run}); known.event == uid {
+func (c *Created) UID(name string, uid types.UID, run string) types.UID {
+	if known, _ := c.runs.Get(runKey{name, run}); known.event == uid {
 		return known.run
 	}
 	return ""
 }
 
 // Recorded is called when the stored status of the event has a PipelineRun.
-func (m *Created) Recorded(name, run string) { m.runs.Delete(runKey{name, run}) }
+func (c *Created) Recorded(name, run string) { c.runs.Delete(runKey{name, run}) }
 
 // Forget is called when the event is settled or gone.
-func (m *Created) Forget(name string) {
-	m.runs.DeleteFunc(func(key runKey) bool { return key.event == name })
+func (c *Created) Forget(name string) {
+	c.runs.DeleteFunc(func(key runKey) bool { return key.event == name })
 }
 
 // Stored forgets the PipelineRuns that the stored status of an event has.
-func (m *Created) Stored(event *v1alpha1.GitEvent) {
+func (c *Created) Stored(event *v1alpha1.GitEvent) {
 	for i := range event.Status.Runs {
 		if run := &event.Status.Runs[i]; run.UID != "" {
-			m.Recorded(event.Name, run.Name)
+			c.Recorded(event.Name, run.Name)
 		}
 	}
 	if event.Settled() {
-		m.Forget(event.Name)
+		c.Forget(event.Name)
 	}
 }

@@ -48,8 +48,8 @@ func judge(err error, before *v1alpha1.Wait, now time.Time, giveUp bool) verdict
 	return verdict{wait: err}
 }
 
-// noPlace reports whether a run can never be created although its author made no mistake: its
-// namespace, its Repository or its payload is gone.
+// neverCreatable reports whether a run can never be created although its author made no mistake:
+// its namespace, its Repository or its payload is gone.
 func neverCreatable(reason string) bool {
 	return reason == fault.ReasonNamespaceTerminating || reason == credentials.ReasonRepositoryGone ||
 		reason == plans.ReasonPayloadMissing

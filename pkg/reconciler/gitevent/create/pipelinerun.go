@@ -50,7 +50,7 @@ func adopt(
 	if err != nil {
 		return nil, unread("reading", manifest.Namespace, manifest.Name, err)
 	}
-	if found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation] {
+	if !sameRun(found, manifest) {
 		return nil, fault.Operatorf(
 			reasonForeignPipelineRun,
 			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
@@ -77,13 +77,11 @@ func inconclusive(err error) bool {
 func existing(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun, refusal error,
 ) (*pipelinev1.PipelineRun, error) {
-	found, err := runs.Get(ctx, manifest.Name, metav1.GetOptions{})
-	switch {
-	case fault.Gone(err):
-		return nil, refusal
-	case err != nil:
-		return nil, unread("looking for", manifest.Namespace, manifest.Name, err)
-	case found.Annotations[plumbline.RunKeyAnnotation] != manifest.Annotations[plumbline.RunKeyAnnotation]:
+	found, err := find(ctx, runs, manifest.Namespace, manifest.Name)
+	if err != nil {
+		return nil, err
+	}
+	if found == nil || !sameRun(found, manifest) {
 		return nil, refusal
 	}
 	return found, nil
@@ -95,11 +93,11 @@ func existing(
 func cancelled(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1.Run, keys string, why *v1alpha1.Cancellation,
 ) (*pipelinev1.PipelineRun, error) {
-	found, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
-	if err != nil && !fault.Gone(err) {
-		return nil, unread("looking for", run.Namespace, run.Name, err)
+	found, err := find(ctx, runs, run.Namespace, run.Name)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil || !strings.HasPrefix(found.Annotations[plumbline.RunKeyAnnotation], keys) {
+	if found == nil || !strings.HasPrefix(found.Annotations[plumbline.RunKeyAnnotation], keys) {
 		return nil, fault.Ignoredf(attempt.ReasonCancelled, "cancelled: %s", why.Why)
 	}
 	return found, nil
@@ -112,14 +110,30 @@ func superseded(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1
 	if sha == "" {
 		return nil
 	}
-	_, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return fault.Ignoredf(attempt.ReasonSuperseded, "%s", attempt.SupersededBy(sha))
+	found, err := find(ctx, runs, run.Namespace, run.Name)
+	if found != nil || err != nil {
+		return err
 	}
-	if err != nil {
-		return unread("looking for", run.Namespace, run.Name, err)
+	return fault.Ignoredf(attempt.ReasonSuperseded, "%s", attempt.SupersededBy(sha))
+}
+
+// sameRun reports whether a PipelineRun has the run key of a manifest.
+func sameRun(found, manifest *pipelinev1.PipelineRun) bool {
+	return found.Annotations[plumbline.RunKeyAnnotation] == manifest.Annotations[plumbline.RunKeyAnnotation]
+}
+
+// find returns the PipelineRun of a name, nil if there is none.
+func find(
+	ctx context.Context, runs tektonv1.PipelineRunInterface, namespace, name string,
+) (*pipelinev1.PipelineRun, error) {
+	found, err := runs.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case fault.Gone(err):
+		return nil, nil
+	case err != nil:
+		return nil, unread("looking for", namespace, name, err)
 	}
-	return nil
+	return found, nil
 }
 
 func unread(doing, namespace, name string, err error) error {

@@ -39,8 +39,8 @@ type refusal struct {
 // Full returns why an object cannot be created in a namespace now, nil if it may be tried. It
 // returns the recent refusal of another object, a Throttled fault with fault.ReasonQuota, with the
 // name of this object.
-func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
-	known, found := m.refused.Get(namespace)
+func (n *FullNamespaces) Full(namespace, object string, now time.Time) error {
+	known, found := n.refused.Get(namespace)
 	if !found || !now.Before(known.until) {
 		return nil
 	}
@@ -51,13 +51,13 @@ func (m *FullNamespaces) Full(namespace, object string, now time.Time) error {
 
 // Note records the outcome of a creation and how long it took. The first creation that is not
 // refused because of a quota opens the namespace for all.
-func (m *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
+func (n *FullNamespaces) Note(namespace, object string, err error, took time.Duration, now time.Time) {
 	f := fault.Of(err)
 	if f == nil {
-		m.refused.Delete(namespace)
+		n.refused.Delete(namespace)
 		return
 	}
 	if f.Reason == fault.ReasonQuota {
-		m.refused.Put(namespace, refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))})
+		n.refused.Put(namespace, refusal{object: object, fault: *f, until: now.Add(min(max(Apart, rest*took), longest))})
 	}
 }

@@ -25,14 +25,14 @@ func NewDeletedRuns() *DeletedRuns {
 }
 
 // Note remembers a run that was deleted, if it was finished.
-func (e *DeletedRuns) Note(run *pipelinev1.PipelineRun) {
+func (d *DeletedRuns) Note(run *pipelinev1.PipelineRun) {
 	if run.IsDone() {
-		e.runs.Put(run.UID, run)
+		d.runs.Put(run.UID, run)
 	}
 }
 
 // Get returns the run as it was when it was deleted, nil if it is not known.
-func (e *DeletedRuns) Get(uid types.UID) *pipelinev1.PipelineRun {
-	run, _ := e.runs.Get(uid)
+func (d *DeletedRuns) Get(uid types.UID) *pipelinev1.PipelineRun {
+	run, _ := d.runs.Get(uid)
 	return run
 }

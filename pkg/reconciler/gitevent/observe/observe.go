@@ -73,8 +73,7 @@ type Output struct {
 // Do stores the result of each finished run before it is sent anywhere.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	exceeded := a.TimeLimit(attempt.ShortLimit)
-	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
-	return attempt.Merge(attempt.Each(ctx, unfinished(&a.Event.Status), record,
+	return attempt.Merge(attempt.Each(ctx, unfinished(&a.Event.Status), a.Record.WriteOverdue,
 		func(ctx context.Context, run *v1alpha1.Run) error {
 			step := backoff.Step{Name: attempt.StepObserve, Of: run.Name}
 			return a.Waits.WithBackoff(step, func() error {

@@ -34,40 +34,40 @@ type CrashLoopGuard struct {
 
 // Acquire admits one suspect. After its release, the suspects of its namespace back off for as long
 // as that took, at least a second. release is nil if the event must wait.
-func (b *CrashLoopGuard) Acquire(a *attempt.Attempt) (release func()) {
+func (g *CrashLoopGuard) Acquire(a *attempt.Attempt) (release func()) {
 	namespace, began := a.Event.Spec.Repository.Namespace, a.Clock.Now()
-	b.mu.Lock()
-	rests := began.Before(b.backoffs[namespace])
-	b.mu.Unlock()
-	if rests || !b.suspect.TryLock() {
+	g.mu.Lock()
+	rests := began.Before(g.backoffs[namespace])
+	g.mu.Unlock()
+	if rests || !g.suspect.TryLock() {
 		return nil
 	}
 	return func() {
-		b.suspect.Unlock()
-		b.mu.Lock()
-		defer b.mu.Unlock()
+		g.suspect.Unlock()
+		g.mu.Lock()
+		defer g.mu.Unlock()
 		now := a.Clock.Now()
-		maps.DeleteFunc(b.backoffs, func(_ string, until time.Time) bool { return until.Before(now) })
-		if b.backoffs == nil {
-			b.backoffs = map[string]time.Time{}
+		maps.DeleteFunc(g.backoffs, func(_ string, until time.Time) bool { return until.Before(now) })
+		if g.backoffs == nil {
+			g.backoffs = map[string]time.Time{}
 		}
-		b.backoffs[namespace] = now.Add(max(now.Sub(began), RetryAfter))
+		g.backoffs[namespace] = now.Add(max(now.Sub(began), RetryAfter))
 	}
 }
 
 // Forget drops what is true only while no other process leads: that process may have started an
 // attempt, too, and crashed.
-func (b *CrashLoopGuard) Forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.known = nil
+func (g *CrashLoopGuard) Forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.known = nil
 }
 
 // Unfinished returns how many planning attempts of an event have no end.
-func (b *CrashLoopGuard) Unfinished(event *v1alpha1.GitEvent) int32 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if known, found := b.known[event.Name]; found {
+func (g *CrashLoopGuard) Unfinished(event *v1alpha1.GitEvent) int32 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if known, found := g.known[event.Name]; found {
 		return min(known, event.Status.Begun)
 	}
 	return event.Status.Begun
@@ -75,15 +75,15 @@ func (b *CrashLoopGuard) Unfinished(event *v1alpha1.GitEvent) int32 {
 
 // Ended records the end of an attempt. The guard remembers it until the event is planned, because
 // the status may not be written.
-func (b *CrashLoopGuard) Ended(a *attempt.Attempt, before int32) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (g *CrashLoopGuard) Ended(a *attempt.Attempt, before int32) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if a.Planned() {
-		delete(b.known, a.Event.Name)
+		delete(g.known, a.Event.Name)
 		return
 	}
-	if b.known == nil {
-		b.known = map[string]int32{}
+	if g.known == nil {
+		g.known = map[string]int32{}
 	}
-	a.Event.Status.Begun, b.known[a.Event.Name] = before, before
+	a.Event.Status.Begun, g.known[a.Event.Name] = before, before
 }

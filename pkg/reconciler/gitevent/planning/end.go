@@ -35,7 +35,7 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 	}
 	a.Waits.WarningEvent(
 		attempt.ReasonGivenUp,
-		fmt.Sprintf("given up, because it waited in vain (%s): %s", reason, message),
+		fmt.Sprintf("given up after waiting without effect (%s): %s", reason, message),
 	)
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp

@@ -29,8 +29,8 @@ type miss struct {
 
 // confirmed records that something was not found now, and reports whether that has happened often
 // enough.
-func (m *NotFound) confirmed(what string, now time.Time) bool {
-	known := m.seen.Update(what, func(known miss, _ bool) (miss, bool) {
+func (n *NotFound) confirmed(what string, now time.Time) bool {
+	known := n.seen.Update(what, func(known miss, _ bool) (miss, bool) {
 		if known.reads < NotFoundReads && (known.reads == 0 || now.Sub(known.last) >= NotFoundInterval) {
 			known.reads, known.last = known.reads+1, now
 		}

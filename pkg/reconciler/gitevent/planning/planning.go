@@ -45,7 +45,7 @@ type Step struct {
 	Sets plan.Sets
 }
 
-// Owners decides whether a Repository's namespace may serve an event (claim.Keeper has the
+// Owners decides whether a Repository's namespace may serve an event (claim.Checker has the
 // contract).
 type Owners interface {
 	Serves(ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files interface {

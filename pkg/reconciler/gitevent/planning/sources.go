@@ -34,7 +34,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 		Access: who, Missing: q.missing, Secret: q.secret,
 		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
-			Comment: q.comment, Actor: q.actor, Payload: q.body, Records: q.records,
+			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,
 			Past: plan.Past{
 				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
@@ -102,10 +102,6 @@ func (q answers) outdate(ctx context.Context, record history.Record, notes map[s
 	return history.Outdate(ctx, q.step.Events, record.Event, notes)
 }
 
-func (q answers) body(ctx context.Context) ([]byte, error) {
-	return q.a.StoredPlan.Payload(ctx)
-}
-
 // comment reads the text of a comment from the payload; the record does not have it.
 func (q answers) comment(ctx context.Context) (string, error) {
 	again, err := q.decoded(ctx)
@@ -130,7 +126,7 @@ func (q answers) actor(ctx context.Context) (string, error) {
 // decoded returns the event as this version decodes its payload.
 func (q answers) decoded(ctx context.Context) (*v1alpha1.GitEventSpec, error) {
 	spec := &q.a.Event.Spec
-	payload, err := q.body(ctx)
+	payload, err := q.a.StoredPlan.Payload(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the payload: %w", err)
 	}

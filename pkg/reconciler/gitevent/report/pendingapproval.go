@@ -133,21 +133,21 @@ type ticket struct {
 }
 
 // Decide returns whether a report is sent now, and for Wait after how long to ask again.
-func (s *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, t, waited := s.known(r, now)
+func (l *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, t, waited := l.known(r, now)
 	switch {
 	case t.write:
 		return Write, 0
 	case t.replaced, p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
-		s.end(r)
+		l.end(r)
 		return Needless, 0
 	case now.Before(p.wrote.Add(PullInterval)):
 		return Wait, p.wrote.Add(PullInterval).Sub(now)
 	}
 	if p.slot.IsZero() {
-		p.slot = s.slot(r.installation, now)
+		p.slot = l.slot(r.installation, now)
 	}
 	if left := p.slot.Sub(now); left > 0 {
 		return Wait, left
@@ -158,7 +158,7 @@ func (s *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Du
 	}
 	p.wrote, p.slot = now, time.Time{}
 	t.write = true
-	s.tickets[r.Event] = t
+	l.tickets[r.Event] = t
 	return Write, 0
 }
 
@@ -180,10 +180,10 @@ func (p *pull) question(now time.Time) (Answer, time.Duration) {
 // Reply returns after how long the command of an untrusted user may be answered, 0 if it may be
 // now: one per minute and pull request, in the slots that reports have. An event that may be
 // answered stays allowed until another one of the pull request is.
-func (s *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.pull(r)
+func (l *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pull(r)
 	if p.reply.event == r.Event {
 		return 0
 	}
@@ -191,7 +191,7 @@ func (s *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 		return left
 	}
 	if p.reply.slot.IsZero() {
-		p.reply.slot = s.slot(r.installation, now)
+		p.reply.slot = l.slot(r.installation, now)
 	}
 	if left := p.reply.slot.Sub(now); left > 0 {
 		return left
@@ -203,10 +203,10 @@ func (s *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 // Head takes the Git service's answer: the head of the report's pull request, "" if that is the
 // report's commit. asked is when it was requested. Call it only without an error; a failed question
 // is asked again.
-func (s *PendingLimiter) Head(r PendingReport, head string, asked time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, _, _ := s.known(r, asked)
+func (l *PendingLimiter) Head(r PendingReport, head string, asked time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, _, _ := l.known(r, asked)
 	if head == "" {
 		head = r.Commit
 	}
@@ -214,26 +214,26 @@ func (s *PendingLimiter) Head(r PendingReport, head string, asked time.Time) {
 }
 
 // Written records that the Git service shows the report.
-func (s *PendingLimiter) Written(r PendingReport, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p, _, _ := s.known(r, now)
+func (l *PendingLimiter) Written(r PendingReport, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p, _, _ := l.known(r, now)
 	p.shown = r.Commit
-	s.end(r)
+	l.end(r)
 }
 
 // Started records that an authorized user has started runs for the report's commit: it does not
 // wait for approval any more.
-func (s *PendingLimiter) Started(r PendingReport) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pull(r).shown = r.Commit
+func (l *PendingLimiter) Started(r PendingReport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pull(r).shown = r.Commit
 }
 
 // Limited records that the Git service was called too often: other reports go first.
-func (s *PendingLimiter) Limited(r PendingReport, now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known(r, now)
-	s.next[r.installation] = latest(s.next[r.installation], now.Add(pause))
+func (l *PendingLimiter) Limited(r PendingReport, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known(r, now)
+	l.next[r.installation] = latest(l.next[r.installation], now.Add(pause))
 }

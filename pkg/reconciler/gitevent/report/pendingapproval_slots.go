@@ -5,29 +5,29 @@ package report
 import "time"
 
 // The functions in this file are called with the lock held.
-//
+
 // known returns what is known of a report's pull request and event, and whether the event waited
 // before.
-func (s *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {
-	p = s.pull(r)
-	if t, waited = s.tickets[r.Event]; !waited {
-		s.replace(p, r)
+func (l *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {
+	p = l.pull(r)
+	if t, waited = l.tickets[r.Event]; !waited {
+		l.replace(p, r)
 		t = ticket{PendingReport: r, since: now}
-		s.tickets[r.Event] = t
+		l.tickets[r.Event] = t
 		p.events[r.Event] = struct{}{}
 	}
 	return p, t, waited
 }
 
 // pull returns what is known of the report's pull request.
-func (s *PendingLimiter) pull(r PendingReport) *pull {
-	if s.pulls == nil || max(len(s.pulls), len(s.tickets), len(s.next)) >= maxRemembered {
-		s.pulls, s.tickets, s.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
+func (l *PendingLimiter) pull(r PendingReport) *pull {
+	if l.pulls == nil || max(len(l.pulls), len(l.tickets), len(l.next)) >= maxRemembered {
+		l.pulls, l.tickets, l.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
 	}
-	p, found := s.pulls[r.pull]
+	p, found := l.pulls[r.pull]
 	if !found {
 		p = &pull{events: map[string]struct{}{}}
-		s.pulls[r.pull] = p
+		l.pulls[r.pull] = p
 	}
 	return p
 }
@@ -36,36 +36,36 @@ func (s *PendingLimiter) pull(r PendingReport) *pull {
 // commit, or its push has replaced theirs. A user who pushes again and again must not fill the
 // Repository's budget of unsettled events with waiting ones. Of two pushes that have each replaced
 // the other, it is not known here which came last.
-func (s *PendingLimiter) replace(p *pull, by PendingReport) {
+func (l *PendingLimiter) replace(p *pull, by PendingReport) {
 	for event := range p.events {
-		t := s.tickets[event]
+		t := l.tickets[event]
 		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
 			continue
 		}
 		t.replaced = true
-		s.tickets[event] = t
-		if s.Wake != nil {
-			s.Wake(event, 0)
+		l.tickets[event] = t
+		if l.Wake != nil {
+			l.Wake(event, 0)
 		}
 	}
 }
 
 // end forgets an event that has nothing to report any more. A slot that no event of the pull
 // request needs becomes free.
-func (s *PendingLimiter) end(r PendingReport) {
-	p := s.pulls[r.pull]
-	delete(s.tickets, r.Event)
+func (l *PendingLimiter) end(r PendingReport) {
+	p := l.pulls[r.pull]
+	delete(l.tickets, r.Event)
 	delete(p.events, r.Event)
 	if len(p.events) == 0 && !p.slot.IsZero() {
 		p.slot = time.Time{}
-		s.next[r.installation] = s.next[r.installation].Add(-Interval)
+		l.next[r.installation] = l.next[r.installation].Add(-Interval)
 	}
 }
 
 // slot returns when an installation may send a report. Unused slots add up to Burst.
-func (s *PendingLimiter) slot(installation string, now time.Time) time.Time {
-	slot := latest(s.next[installation], now.Add(-(Burst-1)*Interval))
-	s.next[installation] = slot.Add(Interval)
+func (l *PendingLimiter) slot(installation string, now time.Time) time.Time {
+	slot := latest(l.next[installation], now.Add(-(Burst-1)*Interval))
+	l.next[installation] = slot.Add(Interval)
 	return slot
 }
 

@@ -58,10 +58,9 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 	}
 	stored()
 	client, failed := a.Git.Connect(ctx)
-	record := func(ctx context.Context) error { return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded) }
-	proceed := a.Within(attempt.ShortLimit, record)
+	proceed := a.Within(attempt.ShortLimit, a.Record.WriteOverdue)
 	if failed != nil { // no call takes long
-		proceed = record
+		proceed = a.Record.WriteOverdue
 	}
 	refused := 0
 	faults := attempt.Each(ctx, attempt.Rotated(a.Waits.Of(v1alpha1.StepReport) != nil, stale), proceed,
@@ -158,7 +157,7 @@ func (s *Step) store(ctx context.Context, a *attempt.Attempt, checks []status.Ch
 			return a.Record.Write(ctx)
 		}
 	}
-	return a.Record.WriteCreated(ctx, attempt.MaxUnrecorded)
+	return a.Record.WriteOverdue(ctx)
 }
 
 // toSend returns the checks to send now, and an error that stands for those that have just failed.

@@ -19,18 +19,18 @@ type Leadership struct {
 }
 
 // Start notes that this process took a lease from another one.
-func (t *Leadership) Start(now time.Time) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.since = now
+func (l *Leadership) Start(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.since = now
 }
 
 // Inherited reports whether another process may have worked on the event: it existed before this
 // process led. That process may have been paused right before it created a secret, and create it
 // after the event is settled and its secrets are deleted. Only the time shows that. Each event too
 // many costs the sweep some deletions.
-func (t *Leadership) Inherited(event *v1alpha1.GitEvent) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return event.CreationTimestamp.Time.Before(t.since.Add(clockSkew))
+func (l *Leadership) Inherited(event *v1alpha1.GitEvent) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return event.CreationTimestamp.Time.Before(l.since.Add(clockSkew))
 }

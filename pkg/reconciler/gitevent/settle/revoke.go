@@ -10,7 +10,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 )
@@ -18,19 +17,6 @@ import (
 // RevokeLimit is how long an event stays unsettled because the tokens of its runs cannot be
 // revoked. After that the tokens expire by themselves: GitHub's live for an hour.
 const RevokeLimit = 2 * time.Minute
-
-// RevocationFailures is since when the tokens of events cannot be revoked, as far as this process
-// knows. The zero value is empty.
-type RevocationFailures struct {
-	since recent.Map[string, time.Time]
-}
-
-// from returns since when revoking fails; now if it did not fail before.
-func (f *RevocationFailures) from(event string, now time.Time) time.Time {
-	return f.since.GetOrCreate(event, func() time.Time { return now })
-}
-
-func (f *RevocationFailures) forget(event string) { f.since.Delete(event) }
 
 // revoking revokes the tokens of an event's runs, until that is given up.
 type revoking struct {
@@ -72,6 +58,7 @@ func (r *revoking) waits(f *fault.Error) bool {
 		return true // the Git service was not asked: the event waits for its slot
 	}
 	now := r.a.Clock.Now()
-	left := r.step.Failing.from(r.a.Event.Name, now).Add(RevokeLimit).Sub(now)
+	since := r.step.unrevoked.GetOrCreate(r.a.Event.Name, func() time.Time { return now })
+	left := since.Add(RevokeLimit).Sub(now)
 	return f.Class != fault.Operator && f.Class != fault.Invalid && f.RetryAfter < left
 }

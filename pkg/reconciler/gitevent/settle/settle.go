@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
@@ -25,13 +26,14 @@ import (
 type Step struct {
 	GitAuth gitauth.Secrets
 	Prune   *prune.Step
-	// Failing is since when tokens cannot be revoked.
-	Failing *RevocationFailures
 	Metrics *metrics.Metrics
-	// Leads is since when this process leads.
+	// Leadership is since when this process leads.
 	Leadership *Leadership
 	// Unpatched returns the runs of an event that do not carry yet what the Git service returned.
 	Unpatched func(a *attempt.Attempt) []*v1alpha1.Run
+
+	// unrevoked is since when the tokens of events cannot be revoked, as far as this process knows.
+	unrevoked recent.Map[string, time.Time]
 }
 
 // PatchLimit is how long an event stays unsettled although everything is reported, because patches
@@ -135,7 +137,7 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 			return err
 		}
 	}
-	s.Failing.forget(a.Event.Name)
+	s.unrevoked.Delete(a.Event.Name)
 	checks := left.checks(a)
 	attempt.Shrink(a.Event, a.Clock.Now(), st.LateSecrets || s.Leadership.Inherited(a.Event))
 	st.Checks, st.Unreported = checks, len(left.open) > 0
@@ -182,14 +184,12 @@ func withSecrets(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
 	return runs
 }
 
-// again turns what is refused into a Transient fault, which the workqueue retries, whatever refuses
-// it (docs/adr/0003).
+// again has the workqueue retry what an operator must fix.
 func again(err error) error {
-	f := fault.Of(err)
-	if f == nil || f.Class != fault.Operator {
-		return err
+	if f := fault.Of(err); f != nil && f.Class == fault.Operator {
+		return f.AsTransient()
 	}
-	return fault.Transientf(f.Reason, "%s", f.Message)
+	return err
 }
 
 // secretStays reports whether changing or deleting the secret of a finished run has failed for so

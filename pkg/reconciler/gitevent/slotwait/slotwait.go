@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/tools/cache"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -25,6 +24,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
@@ -42,7 +42,7 @@ type Waiters struct {
 	tekton               tektonv1.PipelineRunsGetter
 }
 
-// New returns the queue of an installation.
+// New returns the Waiters of an installation.
 func New(c clients.Cluster, o clients.Options) *Waiters {
 	return &Waiters{
 		installation: o.Namespace,
@@ -54,10 +54,10 @@ func New(c clients.Cluster, o clients.Options) *Waiters {
 }
 
 // limit returns how many runs of a Repository run at once, 0 for no limit.
-func (l *Waiters) limit(repository *pacv1alpha1.Repository) int {
+func (w *Waiters) limit(repository *pacv1alpha1.Repository) int {
 	var global *pacv1alpha1.RepositorySpec
-	if found, err := l.repositories.Repositories(l.installation).
-		Get(l.global); err == nil { // no other error than that it is not there
+	if found, err := w.repositories.Repositories(w.installation).
+		Get(w.global); err == nil { // no other error than that it is not there
 		global = &found.Spec
 	}
 	return repository.Spec.Concurrency(global)
@@ -73,42 +73,42 @@ type Waiter struct {
 	positions map[pacv1alpha1.Slot]int
 }
 
-// Of returns the queue as an attempt sees it.
-func (l *Waiters) Of(a *attempt.Attempt) *Waiter { return &Waiter{Waiters: l, a: a} }
+// Of returns the Waiter of an attempt.
+func (w *Waiters) Of(a *attempt.Attempt) *Waiter { return &Waiter{Waiters: w, a: a} }
 
 // IfDue calls do if a run is due and has a slot or needs none. A cancelled run waits for nothing:
 // do finds out whether its PipelineRun exists.
-func (l *Waiter) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
-	if l.a.Event.Cancelled(run.Pipeline) != nil {
+func (w *Waiter) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) error {
+	if w.a.Event.Cancelled(run.Pipeline) != nil {
 		return do()
 	}
-	if err := l.wait(ctx, run); err != nil {
+	if err := w.wait(ctx, run); err != nil {
 		return err
 	}
-	return l.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
+	return w.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
 }
 
 // position returns the position of a run, from 1 on. A run that the cache does not have yet comes
 // after all others.
-func (l *Waiter) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
-	if l.of != repository {
-		l.of, l.positions = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range slots.Queue(l.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
-			l.positions[slot] = i + 1
+func (w *Waiter) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
+	if w.of != repository {
+		w.of, w.positions = repository, map[pacv1alpha1.Slot]int{}
+		for i, slot := range slots.Queue(w.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+			w.positions[slot] = i + 1
 		}
 	}
-	if place, known := l.positions[pacv1alpha1.Slot{Run: run.Name, Event: l.a.Event.Name}]; known {
+	if place, known := w.positions[pacv1alpha1.Slot{Run: run.Name, Event: w.a.Event.Name}]; known {
 		return place
 	}
-	return len(l.positions) + 1
+	return len(w.positions) + 1
 }
 
 // wait returns why a run that may be created waits for a slot: a Throttled fault with
 // fault.ReasonConcurrencyLimit, or that its Repository is gone, or that the run is refused. It
 // returns nil if there is no limit or the run has its slot. That needs no call, unless the cache
 // does not have the Repository.
-func (l *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
-	a := l.a
+func (w *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
+	a := w.a
 	repository, err := a.Git.Repository(ctx)
 	if err != nil {
 		return err
@@ -122,17 +122,17 @@ func (l *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
 		ref := a.Event.Spec.Repository
 		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone", ref.Namespace, ref.Name)
 	}
-	limit := l.limit(repository)
-	if limit == 0 || repository.Status.HasSlot(l.installation, a.Event.Name, run.Name) {
+	limit := w.limit(repository)
+	if limit == 0 || repository.Status.HasSlot(w.installation, a.Event.Name, run.Name) {
 		return nil
 	}
 	before := ""
 	if waited {
 		before = wait.Message
-	} else if err := l.invalid(ctx, a, run); err != nil {
+	} else if err := w.invalid(ctx, a, run); err != nil {
 		return err
 	}
-	granted, place := repository.Status.Slots(), l.position(repository, run)
+	granted, place := repository.Status.Slots(), w.position(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, PollInterval, "%s",
 		slots.Says(before, slots.Waiting{
 			Repository: repository.Namespace + "/" + repository.Name,
@@ -146,7 +146,7 @@ func (l *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
 // author wrote. So the author learns about a mistake at once, and not when the run gets its slot.
 // Its creation meets every other problem of that dry run again. A run that exists, because an
 // earlier creation succeeded, is not refused.
-func (l *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+func (w *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
 	values, err := a.StoredPlan.Values(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (l *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
 	}
-	runs := l.tekton.PipelineRuns(run.Namespace)
+	runs := w.tekton.PipelineRuns(run.Namespace)
 	_, err = runs.Create(ctx, manifest, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err == nil {
 		return nil
@@ -178,27 +178,24 @@ func (l *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 // whose check shows another position. Thousands may wait, and each free slot changes the positions
 // of all, but few checks show them. before and after come from an informer; before is nil if the
 // Repository was created or deleted.
-func (l *Waiters) Changed(before, after any, wake func(event string, after time.Duration)) {
-	if gone, missed := after.(cache.DeletedFinalStateUnknown); missed {
-		after = gone.Obj
-	}
+func (w *Waiters) Changed(before, after any, wake func(event string, after time.Duration)) {
 	was, _ := before.(*pacv1alpha1.Repository)
-	is, ok := after.(*pacv1alpha1.Repository)
+	is, ok := informerhandler.Object[*pacv1alpha1.Repository](after)
 	if !ok {
 		return
 	}
-	granted, woken := l.given(was, is), map[string]bool{}
+	granted, woken := w.given(was, is), map[string]bool{}
 	switch {
 	case was == nil || !equality.Semantic.DeepEqual(was.Spec.ConcurrencyLimit, is.Spec.ConcurrencyLimit):
-		events := l.open.Of(is.Namespace, is.Name)
-		if is.Namespace == l.installation && is.Name == l.global { // its settings complete those of all Repositories
-			events, _ = l.open.List(labels.Everything()) // a list of a cache has no error
+		events := w.open.Of(is.Namespace, is.Name)
+		if is.Namespace == w.installation && is.Name == w.global { // its settings complete those of all Repositories
+			events, _ = w.open.List(labels.Everything()) // a list of a cache has no error
 		}
 		granted = append(granted, slots.Queue(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
-		granted = append(granted, moved(l.open.Of(is.Namespace, is.Name), is)...)
+		granted = append(granted, moved(w.open.Of(is.Namespace, is.Name), is)...)
 	}
 	for _, slot := range granted {
 		if !woken[slot.Event] {
@@ -231,12 +228,12 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 // given returns the slots that a Repository did not have before. The process that assigned one may
 // know a plan that this process's cache does not have yet. Its event is not in the queue then, and
 // would check for its slot only after PollInterval.
-func (l *Waiters) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
-	queue := is.Status.Queue(l.installation)
+func (w *Waiters) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
+	queue := is.Status.Queue(w.installation)
 	if queue == nil {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(queue.Slots), func(slot pacv1alpha1.Slot) bool {
-		return was != nil && was.Status.HasSlot(l.installation, slot.Event, slot.Run)
+		return was != nil && was.Status.HasSlot(w.installation, slot.Event, slot.Run)
 	})
 }

@@ -74,6 +74,5 @@ func annotate(
 	if event.ResourceVersion != "" && refused.Class == fault.Conflict {
 		return nil, refused
 	}
-	// Whatever refuses it, the workqueue retries it with its backoff (docs/adr/0003).
-	return nil, fault.Transientf(refused.Reason, "%s", refused.Message)
+	return nil, refused.AsTransient()
 }

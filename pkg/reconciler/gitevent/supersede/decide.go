@@ -45,9 +45,9 @@ type rival struct {
 	names []string
 }
 
-func (l *series) rivals() (all []rival) {
-	for _, other := range l.others {
-		if names := goingOn(l.self, replaces(other)); len(names) > 0 {
+func (s *series) rivals() (all []rival) {
+	for _, other := range s.others {
+		if names := goingOn(s.self, replaces(other)); len(names) > 0 {
 			all = append(all, rival{other, names})
 		}
 	}
@@ -55,8 +55,8 @@ func (l *series) rivals() (all []rival) {
 }
 
 // contested returns the pipelines whose runs a newer event may have replaced. That needs no call.
-func (l *series) contested(rivals []rival) []string {
-	names := l.late()
+func (s *series) contested(rivals []rival) []string {
+	names := s.late()
 	for _, r := range rivals {
 		names = append(names, r.names...)
 	}
@@ -66,14 +66,14 @@ func (l *series) contested(rivals []rival) []string {
 // findNewer finds out what replaces runs of the event. It returns an error while a pipeline is
 // held: Git does not say what is newest, or may not have received all pushes yet (a Throttled
 // fault).
-func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, err error) {
+func (s *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, err error) {
 	over := map[string]bool{}
 	for _, r := range rivals {
 		names := slices.DeleteFunc(r.names, func(name string) bool { return over[name] })
 		if len(names) == 0 {
 			continue // one annotation is enough
 		}
-		order, newest, unasked := l.compare(ask, r.event, now)
+		order, newest, unasked := s.compare(ask, r.event, now)
 		switch {
 		case unasked != nil:
 			v.held, err = append(v.held, names...), unasked
@@ -87,8 +87,8 @@ func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, 
 		}
 	}
 	v.held = slices.DeleteFunc(v.held, func(name string) bool { return over[name] })
-	if names := l.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
-		err = l.findPast(ask, &v, names, now)
+	if names := s.late(); len(names) > 0 && len(v.notes) == 0 && len(v.held) == 0 {
+		err = s.findPast(ask, &v, names, now)
 	}
 	if len(v.held) > 0 && err == nil {
 		err = fault.Throttledf(fault.ReasonBusy, again, "whether there is a newer run is not known yet")
@@ -100,15 +100,15 @@ func (l *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, 
 // were not requested yet. A newer event may have come, run and finished. A run that waits for a
 // slot or a quota is seen by each newer event, like a created one. A user who asks for a run in a
 // comment, or by a re-run, wants it now.
-func (l *series) late() (names []string) {
-	spec := &l.self.Spec
-	if l.name == "" || spec.Comment != nil || spec.Rerun != nil ||
-		attempt.LearnedAt(l.self).Sub(l.self.Happened()) < Late {
+func (s *series) late() (names []string) {
+	spec := &s.self.Spec
+	if s.name == "" || spec.Comment != nil || spec.Rerun != nil ||
+		attempt.LearnedAt(s.self).Sub(s.self.Happened()) < Late {
 		return nil
 	}
-	for i := range l.self.Status.Runs {
-		if run := &l.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(l.self, run) &&
-			l.self.Cancelled(run.Pipeline) == nil {
+	for i := range s.self.Status.Runs {
+		if run := &s.self.Status.Runs[i]; run.CancelInProgress && run.Creatable() && !starts(s.self, run) &&
+			s.self.Cancelled(run.Pipeline) == nil {
 			names = append(names, run.Pipeline)
 		}
 	}
@@ -117,13 +117,13 @@ func (l *series) late() (names []string) {
 
 // findPast asks what was run for the head, if the event is not of the head. Of a pipeline that the
 // head's events have not run, the late event's run is the newest.
-func (l *series) findPast(ask asks, v *verdict, names []string, now time.Time) error {
+func (s *series) findPast(ask asks, v *verdict, names []string, now time.Time) error {
 	head, err := ask.tip()
-	if err == nil && (head == "" || head == l.sha) {
+	if err == nil && (head == "" || head == s.sha) {
 		return nil
 	}
 	v.held = names
-	if err != nil || !l.certain(l.self, head, now) {
+	if err != nil || !s.certain(s.self, head, now) {
 		return err
 	}
 	had, err := ask.had(head)
@@ -132,7 +132,7 @@ func (l *series) findPast(ask asks, v *verdict, names []string, now time.Time) e
 	}
 	v.held = nil
 	for _, event := range had {
-		if taken := intersection(replaces(event), names); len(taken) > 0 && l.has(event) && shaOf(event) == head {
+		if taken := intersection(replaces(event), names); len(taken) > 0 && s.has(event) && shaOf(event) == head {
 			v.note(event.Name, taken, head)
 		}
 	}
@@ -141,12 +141,12 @@ func (l *series) findPast(ask asks, v *verdict, names []string, now time.Time) e
 
 // olderEvents returns the events whose runs of these pipelines are stopped because the event has
 // one. The error is as of findNewer.
-func (l *series) olderEvents(names []string, ask asks, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
-	for _, other := range l.others {
+func (s *series) olderEvents(names []string, ask asks, now time.Time) (olders []*v1alpha1.GitEvent, err error) {
+	for _, other := range s.others {
 		if len(goingOn(other, names)) == 0 {
 			continue
 		}
-		order, _, unasked := l.compare(ask, other, now)
+		order, _, unasked := s.compare(ask, other, now)
 		switch {
 		case unasked != nil:
 			err = unasked
@@ -160,18 +160,18 @@ func (l *series) olderEvents(names []string, ask asks, now time.Time) (olders []
 }
 
 // compare is order with the current head. Two events of one commit need no call.
-func (l *series) compare(
+func (s *series) compare(
 	ask asks,
 	other *v1alpha1.GitEvent,
 	now time.Time,
 ) (result order, newest string, err error) {
 	head := ""
-	if shaOf(other) != l.sha {
+	if shaOf(other) != s.sha {
 		if head, err = ask.tip(); err != nil {
 			return unknown, "", err
 		}
 	}
-	result, newest = l.order(other, head, now)
+	result, newest = s.order(other, head, now)
 	return result, newest, nil
 }
 

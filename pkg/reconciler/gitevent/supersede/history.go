@@ -26,26 +26,26 @@ type series struct {
 
 func seriesOf(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent) *series {
 	self := *event
-	l := &series{self: &self, sha: shaOf(event), name: nameOf(event)}
-	if l.name == "" || len(event.Status.Runs) == 0 {
-		return l
+	s := &series{self: &self, sha: shaOf(event), name: nameOf(event)}
+	if s.name == "" || len(event.Status.Runs) == 0 {
+		return s
 	}
 	for _, other := range open {
 		if other.Name == self.Name { // the plan may know more than was recorded; the others see only that
 			self.Spec.HappenedAt = other.Spec.HappenedAt
 			continue
 		}
-		if other.Settled() || !l.has(other) {
+		if other.Settled() || !s.has(other) {
 			continue
 		}
-		l.pushes.add(other)
+		s.pushes.add(other)
 		if shaOf(other) != "" { // the commit of a comment is known once it is planned
-			l.others = append(l.others, other)
+			s.others = append(s.others, other)
 		}
 	}
-	l.pushes.add(&self)
-	slices.SortFunc(l.others, later)
-	return l
+	s.pushes.add(&self)
+	slices.SortFunc(s.others, later)
+	return s
 }
 
 // nameOf returns the same for all events of one pull request, branch or tag of a Repository. An
@@ -66,14 +66,14 @@ func nameOf(event *v1alpha1.GitEvent) string {
 
 // has reports whether an event belongs to the series. A re-run of a pull request that an older
 // version has recorded is named by the other one of the pull request's Subjects.
-func (l *series) has(other *v1alpha1.GitEvent) bool {
+func (s *series) has(other *v1alpha1.GitEvent) bool {
 	name := nameOf(other)
-	if name == l.name {
+	if name == s.name {
 		return true
 	}
-	rerun, of := other, l.self
-	if l.self.Spec.Rerun != nil {
-		rerun, of, name = of, rerun, l.name
+	rerun, of := other, s.self
+	if s.self.Spec.Rerun != nil {
+		rerun, of, name = of, rerun, s.name
 	}
 	pull := of.Spec.PullRequest != nil && !of.Spec.Closes()
 	return name != "" && pull && rerun.Spec.Rerun != nil && slices.Contains(strings.Split(of.Spec.Subjects(), ","), name)
@@ -83,12 +83,12 @@ func shaOf(event *v1alpha1.GitEvent) string { return history.Record{Event: event
 
 // spec returns the event's spec for a question to Git. A re-run does not name its pull request; the
 // other events do.
-func (l *series) spec() *v1alpha1.GitEventSpec {
-	spec := l.self.Spec.DeepCopy()
-	if spec.BaseRef = l.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
+func (s *series) spec() *v1alpha1.GitEventSpec {
+	spec := s.self.Spec.DeepCopy()
+	if spec.BaseRef = s.self.GitRef(); spec.BaseRef != "" || spec.PullRequest != nil {
 		return spec
 	}
-	for _, other := range l.others {
+	for _, other := range s.others {
 		if other.Spec.PullRequest != nil {
 			spec.PullRequest = other.Spec.PullRequest
 			return spec
@@ -97,7 +97,7 @@ func (l *series) spec() *v1alpha1.GitEventSpec {
 	return spec // of no branch: there is no tip
 }
 
-// history is what the unsettled events of a series say about its commits.
+// commitHistory is what the unsettled events of a series say about its commits.
 type commitHistory struct {
 	// next has, for each commit, the commits that pushes have replaced it with, and last the
 	// commits that it has replaced.
@@ -182,13 +182,13 @@ func (h *commitHistory) doubtful(one, another string) bool {
 // replaced reports whether pushes have replaced one commit with another: the recorded pushes lead
 // there and not back, and by the clock no push is missing in the record. The push of an event
 // without runs, which settles at once, may be missing.
-func (l *series) replaced(sha, by string) bool {
+func (s *series) replaced(sha, by string) bool {
 	of, with := sha, by
 	// One of the two is the event's own commit or the head: its walk is reused for all other
 	// events.
-	if sha != l.sha {
+	if sha != s.sha {
 		of, with = by, sha
 	}
-	there, back := l.pushes.from(walk{of, sha != l.sha})[with], l.pushes.from(walk{of, sha == l.sha})[with]
-	return there && !back && !l.pushes.doubtful(sha, by)
+	there, back := s.pushes.from(walk{of, sha != s.sha})[with], s.pushes.from(walk{of, sha == s.sha})[with]
+	return there && !back && !s.pushes.doubtful(sha, by)
 }

@@ -27,36 +27,36 @@ const (
 // newer if the head is a third commit, which may have no run of the pipeline; the head's own event
 // stops the runs of both when it has one. With older, order returns the commit that replaces the
 // event's.
-func (l *series) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
+func (s *series) order(other *v1alpha1.GitEvent, head string, now time.Time) (result order, newest string) {
 	its := shaOf(other)
 	switch {
-	case its == l.sha && later(l.self, other) > 0:
+	case its == s.sha && later(s.self, other) > 0:
 		return newer, ""
-	case its == l.sha:
+	case its == s.sha:
 		return older, its
 	case head == "":
-		return l.byPushes(its)
-	case head == l.sha && l.certain(other, head, now):
+		return s.byPushes(its)
+	case head == s.sha && s.certain(other, head, now):
 		return newer, ""
-	case head == l.sha:
+	case head == s.sha:
 		return unconfirmed, ""
-	case !l.certain(l.self, head, now):
+	case !s.certain(s.self, head, now):
 		return unknown, ""
 	case head == its:
 		return older, its
-	case !l.certain(other, head, now):
+	case !s.certain(other, head, now):
 		return unknown, ""
 	}
-	return l.byPushes(its)
+	return s.byPushes(its)
 }
 
 // byPushes orders two events by the clock of the Git service, and where that does not decide by the
 // recorded pushes.
-func (l *series) byPushes(its string) (result order, newest string) {
+func (s *series) byPushes(its string) (result order, newest string) {
 	switch {
-	case l.pushes.seenLater(its, l.sha), l.replaced(l.sha, its):
+	case s.pushes.seenLater(its, s.sha), s.replaced(s.sha, its):
 		return older, its
-	case l.pushes.seenLater(l.sha, its), l.replaced(its, l.sha):
+	case s.pushes.seenLater(s.sha, its), s.replaced(its, s.sha):
 		return newer, ""
 	}
 	return unrelated, ""
@@ -65,8 +65,8 @@ func (l *series) byPushes(its string) (result order, newest string) {
 // certain reports whether the head that Git names is certainly newer than an event's commit. Either
 // the commit has been known for longer than any replica lags, or recorded pushes have replaced it
 // with the head.
-func (l *series) certain(event *v1alpha1.GitEvent, head string, now time.Time) bool {
-	return now.Sub(attempt.LearnedAt(event)) >= Lag || l.replaced(shaOf(event), head)
+func (s *series) certain(event *v1alpha1.GitEvent, head string, now time.Time) bool {
+	return now.Sub(attempt.LearnedAt(event)) >= Lag || s.replaced(shaOf(event), head)
 }
 
 // later orders events of one commit by the time at which they happened by the Git service's clock,

@@ -209,11 +209,8 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 func noted(event *v1alpha1.GitEvent, from string) (names []string) {
 	for key, value := range event.Annotations {
 		c := &v1alpha1.Cancellation{}
-		if of := strings.TrimPrefix(
-			key,
-			plumbline.CancelAnnotation,
-		); of != key && (of == from || strings.HasPrefix(of, from+".")) &&
-			json.Unmarshal([]byte(value), c) == nil {
+		of, cancels := strings.CutPrefix(key, plumbline.CancelAnnotation)
+		if cancels && (of == from || strings.HasPrefix(of, from+".")) && json.Unmarshal([]byte(value), c) == nil {
 			names = append(names, c.Names...)
 		}
 	}
