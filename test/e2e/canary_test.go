@@ -257,16 +257,16 @@ func readLogs(c *cluster.Cluster, namespace string, add func(place, text string)
 // auditLogs reads the logs of all tests once more at the end of the suite, when all secrets are
 // known. The logs contain what processes printed at their end.
 func auditLogs(c *cluster.Cluster) error {
-	var told error
+	var leaked error
 	logs := 0
 	err := readLogs(c, "", func(place, text string) {
 		logs++
 		for _, found := range shared.secrets.Find(text) {
-			told = errors.Join(told, fmt.Errorf("S32: %s contains, %s, the secret of %v", place, found.Form, found.Origins))
+			leaked = errors.Join(leaked, fmt.Errorf("S32: %s contains, %s, the secret of %v", place, found.Form, found.Origins))
 		}
 	})
 	if err == nil && logs == 0 {
 		err = errors.New("S32: there is no log to look through")
 	}
-	return errors.Join(err, told)
+	return errors.Join(err, leaked)
 }

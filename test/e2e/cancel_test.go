@@ -51,14 +51,14 @@ func TestCommentCancelsRuns(t *testing.T) {
 		env.awaitCheck(its, checkName("pr"), "success", soon)
 		env.awaitAllSettled(soon)
 		env.requireNoFailure(sha)
-		var told []string
+		var cancelled []string
 		for _, run := range env.runs() {
 			if run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally {
-				told = append(told, run.Name+" "+run.Labels[pipelinesascode.SHA]+" "+run.Labels[pipelinesascode.EventType])
+				cancelled = append(cancelled, run.Name+" "+run.Labels[pipelinesascode.SHA]+" "+run.Labels[pipelinesascode.EventType])
 			}
 		}
-		if len(told) != 2 {
-			t.Errorf("%q were asked to end, want two of %s", told, sha)
+		if len(cancelled) != 2 {
+			t.Errorf("%q were asked to end, want two of %s", cancelled, sha)
 		}
 	})
 }

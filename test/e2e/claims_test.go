@@ -25,12 +25,12 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	// Three controllers share the Repositories.
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
 	heirs := []string{env.addNamespace("heir"), env.addNamespace("heir")}
-	env.must(env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL))
+	env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL)
 	env.awaitURLConflict(heirs[0], "app", env.ci+"/app", "belongs to Repository", "Delete one of the two")
 
 	repositories := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci)
 	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{}))
-	env.must(env.createRepositoryWithURL(heirs[1], "app", env.repo.HTMLURL+".git"))
+	env.createRepositoryWithURL(heirs[1], "app", env.repo.HTMLURL+".git")
 	for _, heir := range heirs {
 		env.awaitURLConflict(heir, "app", env.ci+"/app", "is kept for it for a day", "ask an administrator to delete RepositoryClaim "+env.Namespace+"/")
 	}
@@ -48,7 +48,7 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	env.awaitCheck(sha, checkName("kept"), "success", afterFault)
 
 	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{})) // it gets another name, and then the first one again
-	env.must(env.createRepositoryWithURL(env.ci, "renamed", env.repo.HTMLURL))
+	env.createRepositoryWithURL(env.ci, "renamed", env.repo.HTMLURL)
 	env.awaitURL(env.ci, "renamed")
 	env.must(repositories.Delete(env.ctx, "renamed", metav1.DeleteOptions{}))
 	env.createRepository(env.ci, "app")
@@ -70,14 +70,6 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	}
 	env.awaitAllSettled(afterFault)
 	env.requireInvariants()
-}
-
-// createRepositoryWithURL creates a Repository with a URL.
-func (env *environment) createRepositoryWithURL(namespace, name, url string) error {
-	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(env.ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url},
-	}, metav1.CreateOptions{})
-	return err
 }
 
 // urlCondition reads the condition URL of a Repository.

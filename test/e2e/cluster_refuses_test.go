@@ -22,7 +22,7 @@ func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	env := newEnvironment(t, setup{receivers: 1})
 	env.startController(true, "-operator-retry="+slowRetry.String())
 	env.awaitClaimed()
-	mend := env.revokeRight("tekton.dev", "pipelineruns", "create")
+	restore := env.revokeRight("tekton.dev", "pipelineruns", "create")
 	sha := env.pushAccepted(map[string]string{".tekton/run.yaml": pipeline("unready", "push")})
 	words := []string{
 		fmt.Sprintf(`User "system:serviceaccount:%s:plumbline-controller" cannot create resource "pipelineruns" in API group "tekton.dev" in the namespace %q`, env.Namespace, env.ci),
@@ -36,7 +36,7 @@ func TestMissingRightWaitsForAdministrator(t *testing.T) {
 	env.requireSlowRetries("create pipelineruns")
 	env.requireNoFailure(sha)
 	env.requireRunCount(0)
-	mend()
+	restore()
 	env.awaitCheck(sha, checkName("unready"), "success", afterFault)
 	env.awaitSettled(sha, afterFault)
 	env.awaitCredentialsCondition("True", "NoProblem")
@@ -66,7 +66,7 @@ func (env *environment) requireSlowRetries(call string) {
 
 // revokeRight takes a right from the environment's controllers, and returns a function that
 // restores it.
-func (env *environment) revokeRight(group, resource, verb string) (mend func()) {
+func (env *environment) revokeRight(group, resource, verb string) (restore func()) {
 	env.t.Helper()
 	roles := env.Kube.RbacV1().ClusterRoles()
 	role, err := roles.Get(env.ctx, "plumbline-controller-"+env.Namespace, metav1.GetOptions{})

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -14,13 +13,7 @@ import (
 // deleteComment returns the delivery of a comment that its author has deleted. GitLab sends none;
 // an event of that name must have no effect there either.
 func (env *environment) deleteComment(number int, user, body string) delivery {
-	env.t.Helper()
-	if g, isGitLab := env.git.(*onGitLab); isGitLab {
-		d := g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
-		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"delete"`, 1))
-		return d
-	}
-	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: "deleted"})
+	return env.changeComment(number, user, body, "deleted", "delete")
 }
 
 // botAccounts returns the account that Plumbline writes with, and the bot of another user.

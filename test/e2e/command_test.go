@@ -24,18 +24,28 @@ func (env *environment) comment(number int, user, body string) delivery {
 
 // editComment returns the delivery of a comment that its author has edited.
 func (env *environment) editComment(number int, user, body string) delivery {
+	return env.changeComment(number, user, body, "edited", "update")
+}
+
+// changeComment returns the delivery of what happened to a comment, as each Git service names it.
+func (env *environment) changeComment(number int, user, body, gitHubAction, gitLabAction string) delivery {
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		d := g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
-		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"update"`, 1))
+		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"`+gitLabAction+`"`, 1))
 		return d
 	}
-	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: "edited"})
+	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: gitHubAction})
 }
 
 // runCommand delivers a comment, waits until its event is settled, and returns the event.
 func (env *environment) runCommand(number int, user, body string) v1alpha1.GitEvent {
 	env.t.Helper()
-	d := env.comment(number, user, body)
+	return env.deliverAndSettle(env.comment(number, user, body))
+}
+
+// deliverAndSettle delivers, waits until the event is settled, and returns the event.
+func (env *environment) deliverAndSettle(d delivery) v1alpha1.GitEvent {
+	env.t.Helper()
 	env.deliver(d, http.StatusAccepted)
 	return env.awaitSettledDelivery(d)
 }

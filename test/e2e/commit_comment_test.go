@@ -21,15 +21,6 @@ func (env *environment) commentOnCommit(sha, user, body string) delivery {
 	return env.forge.CommitCommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.CommitComment(repoName, sha, user, body)})
 }
 
-// runCommitCommand delivers a comment on a commit, waits until its event is settled, and returns
-// the event.
-func (env *environment) runCommitCommand(sha, user, body string) v1alpha1.GitEvent {
-	env.t.Helper()
-	d := env.commentOnCommit(sha, user, body)
-	env.deliver(d, http.StatusAccepted)
-	return env.awaitSettledDelivery(d)
-}
-
 // Commands in comments on pushed commits. All rows run in one environment for each service.
 func TestCommandsOnCommit(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
@@ -53,7 +44,7 @@ func TestCommandsOnCommit(t *testing.T) {
 			{"eve", "/test", "", "NotApproved", "no write access", ""},
 			{"eve", "/cancel", "", "NotApproved", "no write access", ""},
 		} {
-			event := env.runCommitCommand(sha, row.user, row.comment)
+			event := env.deliverAndSettle(env.commentOnCommit(sha, row.user, row.comment))
 			what := row.user + ": " + row.comment
 			equal(t, what+": the runs", env.describeRuns(event), row.ran)
 			equal(t, what+": the ref", event.Status.Ref, cmp.Or(row.ref, event.Status.Ref))
@@ -68,7 +59,7 @@ func TestCommandsOnCommit(t *testing.T) {
 		env.requireOneRun(again)
 		head := env.git.commit("main", forge.Change{Author: "member", Message: "more", Files: map[string]string{"x": "y"}})
 		for _, comment := range []string{"/test", "/retest build", "/cancel"} {
-			event := env.runCommitCommand(sha, "member", comment)
+			event := env.deliverAndSettle(env.commentOnCommit(sha, "member", comment))
 			what := comment + " once main has moved"
 			requirePlan(t, what, event, v1alpha1.Plan{Reason: "NotTheHead", Message: head, HeadSHA: event.Status.Plan.HeadSHA})
 			equal(t, what+": the number of runs", len(event.Status.Runs), 0)
@@ -86,14 +77,14 @@ func (env *environment) requireCancelOnOneBranch(sha string) {
 	env.deliver(env.commentOnCommit(sha, "member", "/test long"), http.StatusAccepted)
 	env.awaitCheck(sha, checkName("long"), "in_progress", soon)
 	for _, comment := range []string{"/cancel branch:release", "/cancel build"} {
-		if event := env.runCommitCommand(sha, "member", comment); event.Status.Disposition != v1alpha1.DispositionCancels {
+		if event := env.deliverAndSettle(env.commentOnCommit(sha, "member", comment)); event.Status.Disposition != v1alpha1.DispositionCancels {
 			env.t.Errorf("%q is %s: %+v", comment, event.Status.Disposition, event.Status.Plan)
 		}
 		if check, _ := env.currentCheck(sha, checkName("long")); check.Status != "in_progress" {
 			env.t.Errorf("%q: the run is %s %s", comment, check.Status, check.Conclusion)
 		}
 	}
-	env.runCommitCommand(sha, "member", "/cancel long")
+	env.deliverAndSettle(env.commentOnCommit(sha, "member", "/cancel long"))
 	if check := env.awaitCheck(sha, checkName("long"), "cancelled", soon); !check.Tells("member requested it") {
 		env.t.Errorf("the check does not say who asked: %s", check.Text)
 	}

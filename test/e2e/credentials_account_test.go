@@ -70,8 +70,8 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 	})
 	env.awaitCheck(later, checkName("later"), "success", soon)
 	for _, event := range env.awaitAllSettled(soon) {
-		if told := env.reportedReasons(event.Name); told[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
-			t.Errorf("there are Kubernetes Events about it: %v", told)
+		if reported := env.reportedReasons(event.Name); reported[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
+			t.Errorf("there are Kubernetes Events about it: %v", reported)
 		}
 	}
 	env.requireNoFailure(sha)

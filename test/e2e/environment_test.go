@@ -153,10 +153,20 @@ func (env *environment) processes() []*installation.Process {
 
 func (env *environment) createRepository(namespace, name string) {
 	env.t.Helper()
-	_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(env.ctx, &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: env.git.connect(env),
-	}, metav1.CreateOptions{})
-	env.must(err)
+	env.createRepositoryOf(namespace, name, env.git.connect(env))
+}
+
+// createRepositoryWithURL creates a Repository that names no credential.
+func (env *environment) createRepositoryWithURL(namespace, name, url string) {
+	env.t.Helper()
+	env.createRepositoryOf(namespace, name, pacv1alpha1.RepositorySpec{URL: url})
+}
+
+func (env *environment) createRepositoryOf(namespace, name string, spec pacv1alpha1.RepositorySpec) {
+	env.t.Helper()
+	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Create(env.ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec,
+	}, metav1.CreateOptions{})))
 }
 
 func (env *environment) startReceiver(proxied bool, flags ...string) *installation.Process {

@@ -101,8 +101,8 @@ func (env *environment) reportedReasons(event string) map[string]int {
 func (env *environment) awaitReported(event, reason string, n int) {
 	env.t.Helper()
 	env.eventually(soon, fmt.Sprintf("the Repository has %d Kubernetes Events with reason %s", n, reason), func() error {
-		if told := env.reportedReasons(event); told[reason] != n {
-			return fmt.Errorf("those about %s are %v", event, told)
+		if reported := env.reportedReasons(event); reported[reason] != n {
+			return fmt.Errorf("those about %s are %v", event, reported)
 		}
 		return nil
 	})

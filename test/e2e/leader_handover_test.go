@@ -12,8 +12,9 @@ import (
 )
 
 // H3: the Git service hangs while a controller that got SIGTERM posts a check. The controller
-// releases the lease after leaderelection.Drain, and the next one posts the check too. The first
-// post takes effect later. The newest check is true, and the other one is closed as superseded.
+// releases the lease after leaderelection.DrainLimit, and the next one posts the check too. The
+// first post takes effect later. The newest check is true, and the other one is closed as
+// superseded.
 func TestControllerTerminatedDuringPostIsTakenOver(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()

@@ -99,8 +99,8 @@ func (env *environment) requireGivenUp(p *installation.Process, d delivery) {
 		env.t.Errorf("the event is %s %+v after %d panics, want it parked after %d", event.Status.Disposition, planOf(event), event.Status.Panics, panicLimit)
 	}
 	env.eventually(soon, "the Repository has a Kubernetes Event", func() error {
-		if told := env.reportedReasons(event.Name); len(told) != 1 || told["Parked"] != 1 {
-			return fmt.Errorf("its Kubernetes Events about %s are %v, want one", event.Name, told)
+		if reported := env.reportedReasons(event.Name); len(reported) != 1 || reported["Parked"] != 1 {
+			return fmt.Errorf("its Kubernetes Events about %s are %v, want one", event.Name, reported)
 		}
 		return nil
 	})
@@ -126,8 +126,8 @@ func (env *environment) requireNotGivenUp(p *installation.Process, d delivery) {
 	if event.Settled() || event.Status.Disposition != v1alpha1.DispositionRuns || event.Status.Panics != panicLimit {
 		env.t.Errorf("the event with a run is %s, settled %t, after %d panics; want it open", event.Status.Disposition, event.Settled(), event.Status.Panics)
 	}
-	if told := env.reportedReasons(event.Name); told["Panic"] > 1 {
-		env.t.Errorf("the Repository's Kubernetes Events about %s are %v, want at most one", event.Name, told)
+	if reported := env.reportedReasons(event.Name); reported["Panic"] > 1 {
+		env.t.Errorf("the Repository's Kubernetes Events about %s are %v, want at most one", event.Name, reported)
 	}
 	env.awaitCredentialsCondition("False", "Panic")
 }

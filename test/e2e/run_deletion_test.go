@@ -30,7 +30,7 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 	if len(run.Finalizers) != 0 || len(run.OwnerReferences) != 0 {
 		t.Errorf("the run has finalizers %q and owners %v, want none", run.Finalizers, run.OwnerReferences)
 	}
-	mend := env.stopWebhook()
+	restore := env.stopWebhook()
 	env.webhookRefusal(run.Name) // shows that it is down
 	env.must(env.Tekton.TektonV1().PipelineRuns(env.ci).Delete(env.ctx, run.Name, metav1.DeleteOptions{}))
 	if _, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Get(env.ctx, run.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -41,7 +41,7 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}
 	env.awaitSettled(sha, soon)
-	mend()
+	restore()
 	env.requireNoFailure(sha)
 	env.requireOneCheck(sha, checkName("deleted"))
 	env.requireInvariants()
@@ -124,10 +124,10 @@ func (env *environment) awaitNamespaceGone(limit time.Duration) {
 
 // stopWebhook kills Tekton's admission webhook until the returned function is called, or the test
 // ends.
-func (env *environment) stopWebhook() (mend func()) {
+func (env *environment) stopWebhook() (restore func()) {
 	env.t.Helper()
 	webhook := shared.cluster.Part(cluster.TektonWebhook)
-	mend = func() {
+	restore = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if webhook.Running() {
@@ -137,7 +137,7 @@ func (env *environment) stopWebhook() (mend func()) {
 			env.t.Errorf("starting Tekton's webhook again: %v", err)
 		}
 	}
-	env.t.Cleanup(mend)
+	env.t.Cleanup(restore)
 	env.must(webhook.Kill())
-	return mend
+	return restore
 }

@@ -108,8 +108,8 @@ func (env *environment) requirePendingReason(d delivery, reason string) {
 func (env *environment) awaitRepositoryEvent(reason, says string) {
 	env.t.Helper()
 	env.eventually(soon, "the Repository has a Kubernetes Event "+reason, func() error {
-		if told := env.reportedReasons(says); told[reason] == 0 {
-			return fmt.Errorf("the Events that say so are %v", told)
+		if reported := env.reportedReasons(says); reported[reason] == 0 {
+			return fmt.Errorf("the Events that say so are %v", reported)
 		}
 		return nil
 	})

@@ -7,7 +7,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -37,15 +36,10 @@ func citations(t *testing.T, codes []string) []*cited {
 	for _, code := range codes {
 		r.known[code] = true
 	}
-	for _, root := range []string{"pkg", "cmd", "hack", "test"} {
-		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, _ fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, "_test.go") {
-				r.file(t, path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	files := sources(t)
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(path, "_test.go") {
+			r.file(t, path, files[path])
 		}
 	}
 	r.finish()
@@ -60,15 +54,14 @@ type reader struct {
 	declared map[string]map[string]*declared // by directory and name
 }
 
-func (r *reader) file(t *testing.T, path string) {
+func (r *reader) file(t *testing.T, path, source string) {
 	t.Helper()
-	source := readFile(t, path)
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, path, source, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")
+	dir := filepath.Dir(path)
 	if r.declared[dir] == nil {
 		r.declared[dir] = map[string]*declared{}
 	}

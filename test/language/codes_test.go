@@ -25,7 +25,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	}
 	explained["L8"] = true // a sentence below the tables of errors.md
 	used := regexp.MustCompile(`\b(I-\d+|[A-HKLSX]\d{1,2})(?:[:;,.)]| and | to )|func Test([A-HS]\d{1,2})[A-Z]`)
-	for file, text := range sources(t) {
+	for file, text := range prose(t) {
 		for _, match := range used.FindAllStringSubmatch(text, -1) {
 			if code := match[1] + match[2]; !explained[code] {
 				t.Errorf("%s uses %s, which is neither in docs/codes.md nor in docs/errors.md", file, code)
@@ -37,15 +37,18 @@ func TestEveryCodeIsExplained(t *testing.T) {
 // A page or a comment must not send its reader to a document that is not in the repository.
 func TestNothingCitesWhatIsNotHere(t *testing.T) {
 	absent := regexp.MustCompile("(?:^|[\\s(`])spec/[a-z]+\\.md|\\bissue \\d+|\\bissues/#?\\d+\\.md")
-	for file, text := range sources(t) {
+	for file, text := range prose(t) {
 		if cited := absent.FindString(text); cited != "" {
 			t.Errorf("%s cites %q", file, strings.TrimSpace(cited))
 		}
 	}
 }
 
-// sources are the comments of Go files and the names of their functions, and the pages, by path.
-// Generated code is left out.
+// generatedCode matches a file that a generator has written (go help generate).
+var generatedCode = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// sources returns the Go files and the pages of the repository by path. Generated code and test
+// data are left out.
 func sources(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -54,18 +57,30 @@ func sources(t *testing.T) map[string]string {
 		case err != nil:
 			return err
 		case entry.IsDir():
-			if slices.Contains([]string{".git", "client", "dist", "testdata"}, entry.Name()) {
+			if slices.Contains([]string{".git", "dist", "testdata"}, entry.Name()) {
 				return filepath.SkipDir
 			}
-		case strings.HasSuffix(path, ".md"):
-			all[path] = readFile(t, path)
-		case strings.HasSuffix(path, ".go"):
-			all[path] = remarks(readFile(t, path))
+		case strings.HasSuffix(path, ".md"), strings.HasSuffix(path, ".go"):
+			if text := readFile(t, path); !generatedCode.MatchString(text) {
+				all[strings.TrimPrefix(filepath.ToSlash(path), "../../")] = text
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	return all
+}
+
+// prose returns the pages, and the comments and names of functions of the Go files, by path.
+func prose(t *testing.T) map[string]string {
+	t.Helper()
+	all := sources(t)
+	for path, text := range all {
+		if strings.HasSuffix(path, ".go") {
+			all[path] = remarks(text)
+		}
 	}
 	return all
 }

@@ -41,7 +41,7 @@ Conditions, waits, metrics and logs carry a reason: one word to search for. Gene
 )
 
 // given is one place where a reason is given.
-type given struct{ reason, class, message, room string }
+type given struct{ reason, class, message, pkg string }
 
 // TestReasonsAreListed compares docs/reasons.md with the sources. It fails when a reason is a text
 // where it is given, and not a constant.
@@ -85,23 +85,22 @@ func rowsOf(all map[given]bool) string {
 		rows = append(rows, g)
 	}
 	slices.SortFunc(rows, func(a, b given) int {
-		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.class, b.class), cmp.Compare(a.room, b.room), cmp.Compare(a.message, b.message))
+		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.class, b.class), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.message, b.message))
 	})
 	var page strings.Builder
 	for _, row := range rows {
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", row.reason, row.class, row.message, row.room)
+		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", row.reason, row.class, row.message, row.pkg)
 	}
 	return page.String()
 }
 
-// parseProduct returns the files of cmd and pkg by their path, and the constants of their packages.
+// parseProduct returns the files of the product by path, and the constants of their packages.
 func parseProduct(t *testing.T) (map[string]*ast.File, constants) {
 	t.Helper()
 	files, values := map[string]*ast.File{}, constants{}
-	handWritten(t, func(file, text string) {
-		if strings.HasPrefix(file, "test/") || strings.HasPrefix(file, "hack/") ||
-			strings.HasSuffix(file, "_test.go") || strings.Contains(file, "/providertest/") {
-			return
+	for file, text := range goFiles(t) {
+		if !isProduct(file) {
+			continue
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, text, parser.SkipObjectResolution)
 		if err != nil {
@@ -109,7 +108,7 @@ func parseProduct(t *testing.T) (map[string]*ast.File, constants) {
 		}
 		files[file] = parsed
 		values.add(path.Dir(file), parsed)
-	})
+	}
 	return files, values
 }
 

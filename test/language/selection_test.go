@@ -25,7 +25,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 )
 
-var update = flag.Bool("update", false, "write the golden files and docs/guarantees.md")
+var update = flag.Bool("update", false, "write the golden files, docs/guarantees.md and docs/reasons.md")
 
 // known is an occasion with what was learnt.
 type known struct {

@@ -3,9 +3,10 @@
 package language
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,25 +46,21 @@ func instead() map[string]*regexp.Regexp {
 	return compiled
 }
 
-// handWritten calls each for the Go files of the repository that are not generated. The programs in
-// test/cluster/binaries are left out: each change of a comment there builds all of them anew.
-func handWritten(t *testing.T, each func(path, text string)) {
+// goFiles returns the Go files of the repository by path. The programs in test/cluster/binaries are
+// left out: each change of a comment there builds all of them again.
+func goFiles(t *testing.T) map[string]string {
 	t.Helper()
-	for _, root := range []string{"pkg", "cmd", "hack", "test"} {
-		err := filepath.WalkDir(filepath.Join("../..", root), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || !strings.HasSuffix(path, ".go") || strings.Contains(path, "/testdata/") ||
-				strings.Contains(path, "/cluster/binaries/") {
-				return err
-			}
-			if text := readFile(t, path); !strings.Contains(text, "// Code generated ") {
-				each(strings.TrimPrefix(filepath.ToSlash(path), "../../"), text)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	all := sources(t)
+	maps.DeleteFunc(all, func(path, _ string) bool {
+		return !strings.HasSuffix(path, ".go") || strings.HasPrefix(path, "test/cluster/binaries/")
+	})
+	return all
+}
+
+// isProduct reports whether a Go file is neither a test nor support for tests.
+func isProduct(path string) bool {
+	return !strings.HasPrefix(path, "test/") && !strings.HasSuffix(path, "_test.go") &&
+		!strings.Contains(path, "/providertest/")
 }
 
 // comments calls each for the comments of a Go file.
@@ -81,25 +78,29 @@ func comments(t *testing.T, path, text string, each func(line int, text string))
 	}
 }
 
-func TestCommentsAvoidConfusingWords(t *testing.T) {
+func TestCommentsAndDecisionsAvoidConfusingWords(t *testing.T) {
 	t.Parallel()
 	words := instead()
-	handWritten(t, func(path, text string) {
-		comments(t, path, text, func(line int, comment string) {
-			for better, pattern := range words {
-				if found := pattern.FindString(comment); found != "" {
-					t.Errorf("%s:%d: not %q but: %s", path, line, found, better)
-				}
+	check := func(place, text string) {
+		for better, pattern := range words {
+			if found := pattern.FindString(text); found != "" {
+				t.Errorf("%s: not %q but: %s", place, found, better)
 			}
-		})
-	})
+		}
+	}
+	for path, text := range goFiles(t) {
+		comments(t, path, text, func(line int, comment string) { check(fmt.Sprintf("%s:%d", path, line), comment) })
+	}
+	for path, text := range sources(t) {
+		if strings.HasPrefix(path, "docs/adr/") {
+			check(path, text)
+		}
+	}
 }
 
 func TestLinesAreShort(t *testing.T) {
 	t.Parallel()
-	handWritten(t, func(path, text string) {
-		product := !strings.HasPrefix(path, "test/") && !strings.HasSuffix(path, "_test.go") &&
-			!strings.Contains(path, "/providertest/")
+	for path, text := range goFiles(t) {
 		number := 0
 		for line := range strings.Lines(text) {
 			number++
@@ -109,18 +110,18 @@ func TestLinesAreShort(t *testing.T) {
 			case comment && strings.Contains(line, "(http"): // a link is not broken
 			case comment && columns > maxComment:
 				t.Errorf("%s:%d: a comment of %d columns, want at most %d", path, number, columns, maxComment)
-			case !comment && product && columns > maxLine && !texts.MatchString(line):
+			case !comment && isProduct(path) && columns > maxLine && !texts.MatchString(line):
 				t.Errorf("%s:%d: a line of %d columns, want at most %d", path, number, columns, maxLine)
 			}
 		}
-	})
+	}
 }
 
 // A path in a comment is one of this repository.
 func TestCommentsCiteFilesThatExist(t *testing.T) {
 	t.Parallel()
 	cited := regexp.MustCompile(`(?:^|[\s("'` + "`" + `])((?:docs|spec|design|review)/[\w./-]*[\w])`)
-	handWritten(t, func(path, text string) {
+	for path, text := range goFiles(t) {
 		comments(t, path, text, func(line int, comment string) {
 			for _, match := range cited.FindAllStringSubmatch(comment, -1) {
 				if !exists(match[1]) {
@@ -128,7 +129,7 @@ func TestCommentsCiteFilesThatExist(t *testing.T) {
 				}
 			}
 		})
-	})
+	}
 }
 
 // exists reports whether a path is one of the repository: a file, a directory or the number of an

@@ -82,7 +82,7 @@ func newCampaign(o Options, c clients) *Campaign {
 // Plan returns sentences about what Run would do. It changes nothing, and fails if a part cannot be
 // done. Objects that exist before the campaign are not judged.
 func (c *Campaign) Plan(ctx context.Context) ([]string, error) {
-	if err := c.newPolicy().left(ctx); err != nil { // whatever the faults are: patches may be refused
+	if err := c.newPolicy().left(ctx); err != nil { // a policy that is left refuses patches, whatever the faults are
 		return nil, err
 	}
 	if err := c.served(ctx); err != nil {
@@ -146,7 +146,7 @@ func (c *Campaign) watch(ctx context.Context, over <-chan struct{}) error {
 			return nil
 		}
 		if err != nil && ctx.Err() == nil && failed%12 == 0 { // once a minute
-			c.say("the cluster cannot be looked at: %v", err)
+			c.say("the cluster cannot be read: %v", err)
 		}
 		if failed++; err == nil {
 			failed = 0
@@ -217,7 +217,7 @@ func (c *Campaign) push(ctx context.Context, until time.Time) {
 		err := command.Run()
 		cancel()
 		if err != nil && ctx.Err() == nil {
-			c.say("push: the command failed, which is held against nobody: %v", err)
+			c.say("push: the command failed, which breaks no promise: %v", err)
 		} else if err == nil {
 			c.count("push")
 			c.say("push: done")

@@ -50,11 +50,11 @@ type judge struct {
 
 	// clock is the time in which the cluster could be read. It does not count the time in which the
 	// cluster could not be read or this process was stopped.
-	clock  time.Duration
-	made   map[string]types.UID         // by delivery and definition
-	before map[string]v1alpha1.GitEvent // of the last look
-	since  map[string]time.Duration     // since when something is due, by the key of what it will be
-	told   map[string]bool
+	clock    time.Duration
+	made     map[string]types.UID         // by delivery and definition
+	before   map[string]v1alpha1.GitEvent // of the last look
+	since    map[string]time.Duration     // since when something is due, by the key of what it will be
+	reported map[string]bool              // by key
 	// refused are the events of which a patch was refused, and since when.
 	refused map[string]time.Duration
 }
@@ -65,7 +65,7 @@ func newJudge(deadline time.Duration, policy string) *judge {
 		policy:   policy,
 		made:     map[string]types.UID{},
 		since:    map[string]time.Duration{},
-		told:     map[string]bool{},
+		reported: map[string]bool{},
 		refused:  map[string]time.Duration{},
 	}
 }
@@ -101,23 +101,23 @@ func (j *judge) see(now look, passed time.Duration) (broken []Violation) {
 		}
 	}
 	j.before = now.events
-	return j.untold(broken)
+	return j.unreported(broken)
 }
 
 // patient reports whether nothing is due, apart from what was reported as overdue.
 func (j *judge) patient() bool {
 	for key := range j.since {
-		if !j.told[key] {
+		if !j.reported[key] {
 			return false
 		}
 	}
 	return true
 }
 
-func (j *judge) untold(broken []Violation) (fresh []Violation) {
+func (j *judge) unreported(broken []Violation) (fresh []Violation) {
 	for _, v := range broken {
-		if !j.told[v.key()] {
-			j.told[v.key()] = true
+		if !j.reported[v.key()] {
+			j.reported[v.key()] = true
 			fresh = append(fresh, v)
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// told is how long before a violation the listed actions go back.
-const told = 5 * time.Minute
+// listedFor is how long before a violation an action was done that is listed with it, at most.
+const listedFor = 5 * time.Minute
 
 // ErrBroken is returned by a campaign that has printed a violation.
 var ErrBroken = errors.New("a promise was not kept")
@@ -65,7 +65,7 @@ func (c *Campaign) violated(v Violation) {
 		v.Message,
 	)
 	for _, e := range c.diary {
-		if time.Since(e.at) < told {
+		if time.Since(e.at) < listedFor {
 			c.print("    %s\n", e)
 		}
 	}

@@ -49,10 +49,10 @@ func unfinishedRun(
 ) (promise, message string) {
 	found, there := live[run.UID]
 	switch {
-	case over(run) && unshown(event, run):
+	case over(run) && lacksConclusion(event, run):
 		return "I-5, I-10", "the end of the PipelineRun is recorded, and its check has no conclusion"
 	case over(run):
-	case run.UID == "" && inLine(event, run, live):
+	case run.UID == "" && waitsForSlot(event, run, live):
 	case run.UID == "":
 		return "I-1", "the PipelineRun is neither made nor refused"
 	case !there || succeeded(found) != corev1.ConditionUnknown:
@@ -61,8 +61,8 @@ func unfinishedRun(
 	return "", ""
 }
 
-// inLine reports whether a run waits for a slot that another one of the Repository has.
-func inLine(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) bool {
+// waitsForSlot reports whether a run waits for a slot that another one of the Repository has.
+func waitsForSlot(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipelinev1.PipelineRun) bool {
 	waits := slices.ContainsFunc(event.Status.Waits, func(w v1alpha1.Wait) bool {
 		return w.Step == v1alpha1.StepCreate+run.Name && w.Reason == pkgfault.ReasonConcurrencyLimit
 	})
@@ -74,8 +74,8 @@ func inLine(event v1alpha1.GitEvent, run v1alpha1.Run, live map[types.UID]pipeli
 	return false
 }
 
-// unshown reports whether a run that was made or refused has no check with a conclusion.
-func unshown(event v1alpha1.GitEvent, run v1alpha1.Run) bool {
+// lacksConclusion reports whether a run that was made or refused has no check with a conclusion.
+func lacksConclusion(event v1alpha1.GitEvent, run v1alpha1.Run) bool {
 	check := checkOf(event, run.Name)
 	return (run.UID != "" || run.Refused != nil) && (check == nil || !check.Concluded)
 }

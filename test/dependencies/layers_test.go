@@ -18,6 +18,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/plumbline-ci/plumbline/test/testcache"
 )
 
 const (
@@ -25,10 +27,13 @@ const (
 	architecture = root + "/docs/architecture.md"
 	generated    = "pkg/client"
 
+	// The limits that docs/architecture.md states. A package, or a value that steps share, is split
+	// before it exceeds one.
 	maxImports = 12
 	maxFields  = 10
 	maxLines   = 2400
-	maxRooms   = 16
+	// maxDirectories is how many pkg has today: a new package goes into one of them.
+	maxDirectories = 16
 	// slack is how many lines below its limit in larger a package may be.
 	slack = 200
 )
@@ -46,16 +51,19 @@ func larger() map[string]int {
 type pkg struct {
 	ImportPath, Dir  string
 	GoFiles, Imports []string
+	Deps             []string // all packages that it needs
 }
 
 // product returns the packages of cmd and pkg by their path in the repository, and the packages of
 // the repository that each imports. Generated packages are left out.
 func product(t *testing.T) (packages map[string]pkg, imports map[string][]string) {
 	t.Helper()
-	track(t, module+"pkg/...", module+"cmd/...")
-	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports",
-		module+"pkg/...", module+"cmd/...")
-	out, err := list.Output()
+	patterns := []string{module + "pkg/...", module + "cmd/..."}
+	if err := testcache.Packages(t.Context(), root, patterns...); err != nil {
+		t.Fatal(err)
+	}
+	list := append([]string{"list", "-json=ImportPath,Dir,GoFiles,Imports,Deps"}, patterns...)
+	out, err := exec.CommandContext(t.Context(), "go", list...).Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
@@ -80,8 +88,8 @@ func product(t *testing.T) (packages map[string]pkg, imports map[string][]string
 	}
 }
 
-// room returns the directory below pkg of a package, or "cmd".
-func room(path string) string {
+// directory returns the directory below pkg that a package is in, or "cmd".
+func directory(path string) string {
 	parts := strings.Split(path, "/")
 	if parts[0] == "cmd" {
 		return "cmd"
@@ -89,7 +97,7 @@ func room(path string) string {
 	return parts[1]
 }
 
-// levels reads the line of docs/architecture.md that orders the rooms: 0 is the top.
+// levels reads the line of docs/architecture.md that orders the directories: 0 is the top.
 func levels(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := os.ReadFile(architecture)
@@ -114,30 +122,30 @@ func TestImportsRunDownward(t *testing.T) {
 	_, imports := product(t)
 	order := levels(t)
 	for name, paths := range imports {
-		from, known := order[room(name)]
+		from, known := order[directory(name)]
 		if !known {
-			t.Errorf("%s: the line of docs/architecture.md does not name its room", name)
+			t.Errorf("%s: the line of docs/architecture.md does not name its directory", name)
 			continue
 		}
 		for _, path := range paths {
 			if !strings.HasPrefix(path, "pkg/") && !strings.HasPrefix(path, "cmd/") {
 				continue // the manifests in config, which programs embed
 			}
-			if to := order[room(path)]; room(path) != room(name) && to <= from {
+			if to := order[directory(path)]; directory(path) != directory(name) && to <= from {
 				t.Errorf("%s imports %s, which is not below it in docs/architecture.md", name, path)
 			}
 		}
 	}
 }
 
-func TestRoomsAreFew(t *testing.T) {
+func TestPkgHasFewDirectories(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir(root + "/pkg")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) > maxRooms {
-		t.Errorf("pkg has %d directories, want at most %d", len(entries), maxRooms)
+	if len(entries) > maxDirectories {
+		t.Errorf("pkg has %d directories, want at most %d", len(entries), maxDirectories)
 	}
 }
 
