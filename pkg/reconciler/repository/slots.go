@@ -259,10 +259,8 @@ func (w watches) globalChanged(resync func()) cache.ResourceEventHandler {
 
 // globalCame calls resync when a global Repository with a limit was created or deleted.
 func (w watches) globalCame(obj any, resync func()) {
-	if global, ok := untombed[*pacv1alpha1.Repository](
-		obj,
-	); ok && keyOf(global) == w.global &&
-		global.Spec.Concurrency(nil) > 0 {
+	global, ok := untombed[*pacv1alpha1.Repository](obj)
+	if ok && keyOf(global) == w.global && global.Spec.Concurrency(nil) > 0 {
 		resync()
 	}
 }
