@@ -17,7 +17,8 @@ import (
 
 // Services finds the Git services of Repositories and the secrets of their webhooks.
 type Services struct {
-	// Global returns the global Repository, nil if there certainly is none.
+	// Global returns the Repository whose settings complete those of all others, nil if there
+	// certainly is none.
 	Global func(ctx context.Context) (*pacv1alpha1.Repository, error)
 	*secrets.Copies
 }
