@@ -55,7 +55,7 @@ func listsByName(client *fake.Clientset) {
 	})
 }
 
-func TestRunningBeside(t *testing.T) {
+func TestRunningPaC(t *testing.T) {
 	none := int32(0)
 	operated := deployment("tekton-pipelines", "pipelines-as-code-watcher", nil)
 	operated.OwnerReferences = []metav1.OwnerReference{{Kind: "TektonInstallerSet", Name: "pac-main-deployment-x"}}
@@ -91,7 +91,7 @@ func TestRunningBeside(t *testing.T) {
 			if test.fails != nil {
 				client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
 			}
-			findings, err := c.RunningBeside(t.Context())
+			findings, err := c.RunningPaC(t.Context())
 			fatal := 0
 			for _, f := range findings {
 				if f.Fatal {
