@@ -37,9 +37,9 @@ func (p *Pool) PollSecrets(ctx context.Context, every time.Duration, open func(e
 }
 
 // LookOnce reads each Secret once, however many events wait because of it, and wakes events that
-// were tried with another content of it. open reports whether an event is unsettled and this process
-// leads it; other events are forgotten. After an error of the API server, the next call tries
-// again.
+// were tried with another content of it. open reports whether an event is unsettled and this
+// process leads it; other events are forgotten. After an error of the API server, the next call
+// tries again.
 func (p *Pool) LookOnce(ctx context.Context, open func(event string) bool) {
 	for _, name := range p.waiting.secrets(open) {
 		now, known := p.contentNow(ctx, name)
