@@ -50,7 +50,7 @@ func TestRepository(t *testing.T) {
 		"it was deleted":                       {func(r *fixture) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1},
 		"its deletion is not in the cache yet": {func(r *fixture) { delete(r) }, true, "", 0},
 		"the kind is not served":               {func(r *fixture) { cached(r, other); failing(&r.pac.Fake, "repositories", unserved()) }, false, "reading Repository team/app", 1},
-		"nobody can tell": {func(r *fixture) {
+		"it cannot be read": {func(r *fixture) {
 			cached(r, other)
 			failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down"))
 		}, false, "reading Repository team/app: down", 1},
@@ -80,7 +80,7 @@ func TestRepositoryGone(t *testing.T) {
 		"it is there":            {nil, false},
 		"it is gone":             {apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), "app"), true},
 		"the kind is not served": {unserved(), false},
-		"nobody can tell":        {apierrors.NewServiceUnavailable("down"), false},
+		"it cannot be read":      {apierrors.NewServiceUnavailable("down"), false},
 	} {
 		r := newFixture(t)
 		failing(&r.pac.Fake, "repositories", test.err)
@@ -111,7 +111,7 @@ func TestWithGlobal(t *testing.T) {
 		"it is cached":            {func(r *fixture) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
 		"the cache lags":          {func(r *fixture) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
 		"it is the event's own":   {func(r *fixture) { r.must(r.cache.Add(global)) }, global, global, "", 0},
-		"nobody can tell":         {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
+		"it cannot be read":       {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
 		"its kind is not served":  {func(r *fixture) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil, "reading the global Repository", 1},
 		"it was there and is not": {func(r *fixture) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1},
 	} {

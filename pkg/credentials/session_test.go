@@ -122,7 +122,7 @@ func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	connect("of another repository", "of another repository", 1)
 	r.clock.SetTime(r.clock.Now().Add(RefusalLife - time.Second))
 	connect("still", "3", 0)
-	r.clock.SetTime(r.clock.Now().Add(time.Second)) // being told so again made it no newer
+	r.clock.SetTime(r.clock.Now().Add(time.Second)) // the repeated refusals have not extended it
 	connect("later", "4", 1)
 	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
 	connect("rotated", "5", 1)

@@ -37,7 +37,7 @@ func TestSuperseding(t *testing.T) {
 	}
 }
 
-// A replica that has not heard of a push yet names the commit that the push replaced.
+// A replica that does not have a push yet names the commit that the push replaced.
 func TestReplacedCommitSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

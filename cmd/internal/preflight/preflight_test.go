@@ -76,13 +76,13 @@ func TestRunningPaC(t *testing.T) {
 		"in two namespaces": {objects: []runtime.Object{
 			deployment("ci", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-watcher", nil),
 		}, fatal: 3},
-		"the operator would scale it up":               {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
-		"it is scaled to nothing":                      {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
-		"its webhook starts nothing":                   {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
-		"it runs and is wanted":                        {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
-		"nobody may look: not certain, so not Fatal":   {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
-		"the API server does not answer: ask it again": {fails: errors.New("connection refused"), err: true},
-		"the API server is overloaded: ask it again":   {fails: apierrors.NewTooManyRequests("later", 1), err: true},
+		"the operator would scale it up":                  {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
+		"it is scaled to nothing":                         {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
+		"its webhook starts nothing":                      {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
+		"it runs and is wanted":                           {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
+		"it may not be listed: not certain, so not Fatal": {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
+		"the API server does not answer: ask it again":    {fails: errors.New("connection refused"), err: true},
+		"the API server is overloaded: ask it again":      {fails: apierrors.NewTooManyRequests("later", 1), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t, test.objects...)
