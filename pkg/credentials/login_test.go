@@ -24,7 +24,7 @@ func named(name string) func(*pacv1alpha1.Repository) {
 	}
 }
 
-// What a service is logged in to with, and where it is.
+// A login uses the right credentials at the right address.
 func TestCredentialsOfALogin(t *testing.T) {
 	t.Parallel()
 	for service, want := range map[string]struct {
@@ -47,8 +47,8 @@ func TestCredentialsOfALogin(t *testing.T) {
 	}
 }
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository
-// uses it.
+// The global Repository's token goes to the host that the global Repository names, not to the host
+// of another Repository that uses it.
 func TestEventMayUseTheGlobalToken(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -67,8 +67,8 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 	}
 }
 
-// Missing or wrong credentials are an Operator fault that says what to do, without a value of the
-// Secret, and no login.
+// Missing or wrong credentials are an Operator fault. It says what to do and has no value of the
+// Secret. No login is tried.
 func TestMissingCredentials(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"

@@ -21,7 +21,7 @@ func unserved() error {
 	return apierrors.NewGenericServerResponse(404, "get", corev1.Resource("repositories"), "", "404 page not found", 0, true)
 }
 
-// K20: only a live answer that is certain says that a Repository is gone.
+// K20: a Repository is gone only if a live read says so for certain.
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	at := func(url string) func(*pacv1alpha1.Repository) {
@@ -70,7 +70,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// The cache is not asked, and no error is taken for an answer.
+// The cache is not read, and an error does not mean that the Repository is gone.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -90,7 +90,7 @@ func TestRepositoryGone(t *testing.T) {
 	}
 }
 
-// B9: settings that cannot be read are not settings that are not there.
+// B9: settings that cannot be read do not count as missing.
 func TestWithGlobal(t *testing.T) {
 	t.Parallel()
 	global := &pacv1alpha1.Repository{
