@@ -17,9 +17,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// writePayloads writes the payloads of a body. Existing is how many bytes of them exist or may exist
-// afterwards, also after an error; a payload that was tried twice counts twice. Written is how many
-// of these bytes did not exist before.
+// writePayloads writes the payloads of a body. Existing is how many bytes of them exist or may
+// exist afterwards, also after an error; a payload that was tried twice counts twice. Written is
+// how many of these bytes did not exist before.
 func (r *Recorder) writePayloads(
 	ctx context.Context,
 	payloads []*v1alpha1.EventPayload,
