@@ -55,7 +55,7 @@ func main() {
 	}
 	ctx := signals.NewContext()
 	if o.preflight {
-		os.Exit(reportInstallation(ctx, checker))
+		os.Exit(checker.Report(ctx, os.Stdout))
 	}
 	countCalls(cfg) // before anything copies the configuration
 	if err := waitForPaC(ctx, checker); err != nil {

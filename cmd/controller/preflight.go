@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"os"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,21 +17,12 @@ import (
 // retryEvery is how often waitForPaC reads an API server that does not respond.
 const retryEvery = 2 * time.Second
 
-// reportInstallation prints the problems of the installation, and returns the exit code.
-func reportInstallation(ctx context.Context, checker *preflight.Checker) int {
-	findings := checker.Run(ctx)
-	if err := preflight.Print(os.Stdout, checker.Namespace, findings); err != nil || len(findings) != 0 {
-		return 1
-	}
-	return 0
-}
-
 // waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while
 // the API server does not respond: an outage is a reason neither to start next to it nor to exit.
 func waitForPaC(ctx context.Context, checker *preflight.Checker) error {
 	logged := ""
 	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
-		findings, err := checker.RunningBeside(ctx)
+		findings, err := checker.RunningPaC(ctx)
 		for _, f := range findings {
 			if f.Fatal {
 				return false, fmt.Errorf("%s", f)

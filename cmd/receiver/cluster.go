@@ -253,22 +253,17 @@ func (c *cluster) options(s settings) receiver.Options {
 		func(namespace, name string) (*pacv1alpha1.Repository, error) {
 			return lister.Repositories(namespace).Get(name)
 		})
-	live, unverified := receiver.LiveView(
-		c.client,
-		c.namespace,
-		timeout,
-	), receiver.LiveView(
-		c.unverified,
-		c.namespace,
-		timeout,
-	)
-	live.Repository = repositories.Reader(live.Repository, c.config)
-	unverified.Repository = repositories.Reader(unverified.Repository, c.config)
+	served := func(client versioned.Interface) receiver.View {
+		live := receiver.LiveView(client, c.namespace, timeout)
+		live.Repository = repositories.Reader(live.Repository, c.config)
+		return live
+	}
+	unverified := served(c.unverified)
 	return receiver.Options{
 		BaseURL: c.baseURL,
 		Secret:  secrets.AppSecret{Copies: c.copies, Namespace: c.namespace, Name: s.appSecret},
 		Lookup: receiver.Lookup{
-			Cached: cached, Live: live, Unverified: unverified,
+			Cached: cached, Live: served(c.client), Unverified: unverified,
 			Neighbours: receiver.NeighboursIn(indexer),
 			CannotClaim: func(canonical, namespace string) bool {
 				return c.config.Load().Owners.Bar(canonical, namespace)

@@ -156,11 +156,7 @@ func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settin
 		logger.Errorw("preparing the preflight", zap.Error(err))
 		return 1
 	}
-	findings := checker.Run(ctx)
-	if err := preflight.Print(os.Stdout, checker.Namespace, findings); err != nil || len(findings) != 0 {
-		return 1
-	}
-	return 0
+	return checker.Report(ctx, os.Stdout)
 }
 
 // run serves until ctx ends and the server is drained.

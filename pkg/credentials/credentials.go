@@ -94,7 +94,7 @@ func New(o Options) *Pool {
 }
 
 // Waiting returns how many events wait for an administrator, as far as this process knows.
-func (k *Pool) Waiting() int { return k.waiting.len() }
+func (p *Pool) Waiting() int { return p.waiting.len() }
 
 // NamesSecret reports whether a wait with this reason ends when a Secret is changed.
 func NamesSecret(reason string) bool {

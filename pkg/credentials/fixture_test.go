@@ -30,8 +30,8 @@ const (
 	tenant = "team"
 )
 
-// fixture is a Keeper among fakes: a GitHub-like service "app", whose credentials are the App's,
-// and a GitLab-like "own", whose credentials each Repository names.
+// fixture is a Pool with fake services: "app" has the App's credentials, as GitHub does. Each
+// Repository names the credentials for "own", as for GitLab.
 type fixture struct {
 	*Pool
 	t     *testing.T
@@ -40,12 +40,13 @@ type fixture struct {
 	cache cache.Indexer
 	clock *clocktesting.FakePassiveClock
 
-	// refuse is what each login answers, logins what was logged in with, bases where.
+	// refuse is the error of each login. logins has the credentials of the logins, and bases the
+	// addresses.
 	refuse error
 	logins []provider.Credentials
 	bases  []string
-	// newer is what the Git service says has superseded a commit, askedFor the commits it was asked
-	// about.
+	// newer is the commit that supersedes another one, as the Git service says. askedFor has the
+	// commits for which it was requested.
 	newer    string
 	newerErr error
 	askedFor []string
@@ -55,7 +56,7 @@ type fixture struct {
 	busy  error
 }
 
-// newFixture has the App's Secret and the Repository team/app in it, which is in the cache too.
+// newFixture has the App's Secret, and the Repository team/app, which the cache has, too.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	r := &fixture{
@@ -92,7 +93,7 @@ func (r *fixture) service() provider.Provider {
 	}}
 }
 
-// history answers what supersedes a commit.
+// history returns what supersedes a commit.
 type history struct {
 	provider.History
 	fixture *fixture
@@ -110,7 +111,7 @@ func (r *fixture) must(err error) {
 	}
 }
 
-// begin opens a session of an event of that name and host, whose Repository is team/app.
+// begin opens a session of an event with this name and host. Its Repository is team/app.
 func (r *fixture) begin(name, service, host string) *Session {
 	c := config.Default()
 	c.GitHubURL = "https://ghe.example"
@@ -134,7 +135,7 @@ func (r *fixture) provide(change func(*pacv1alpha1.Repository)) {
 	r.must(r.cache.Update(changed))
 }
 
-// failing makes each read of a kind answer with an error; nil ends that.
+// failing makes each read of a kind return an error; nil ends that.
 func failing(f *clienttesting.Fake, resource string, err error) {
 	f.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return err != nil, nil, err })
 }

@@ -24,7 +24,7 @@ func named(name string) func(*pacv1alpha1.Repository) {
 	}
 }
 
-// What a service is logged in to with, and where it is.
+// A login uses the right credentials at the right address.
 func TestCredentialsOfALogin(t *testing.T) {
 	t.Parallel()
 	for service, want := range map[string]struct {
@@ -47,8 +47,8 @@ func TestCredentialsOfALogin(t *testing.T) {
 	}
 }
 
-// The global Repository's token goes where that one says, not to the host of whichever Repository
-// uses it.
+// The global Repository's token goes to the host that the global Repository names, not to the host
+// of another Repository that uses it.
 func TestEventMayUseTheGlobalToken(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -67,8 +67,8 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 	}
 }
 
-// Missing or wrong credentials are an Operator fault that says what to do, without a value of the
-// Secret, and no login.
+// Missing or wrong credentials are an Operator fault. It says what to do and has no value of the
+// Secret. No login is tried.
 func TestMissingCredentials(t *testing.T) {
 	t.Parallel()
 	const value = "hidden"
@@ -105,7 +105,7 @@ func TestMissingCredentials(t *testing.T) {
 	}{
 		"no Secret of the App":      {"app", none("secrets", absent), fault.ReasonCredentialsMissing, "secret plumbline/app does not exist: create it with the keys github-application-id", fault.Operator},
 		"no right to read it":       {"app", none("secrets", denied), fault.ReasonForbidden, "reading the GitHub App's secret", fault.Operator},
-		"nobody can read it":        {"app", none("secrets", down), "", "reading the GitHub App's secret", fault.Transient},
+		"it cannot be read":         {"app", none("secrets", down), "", "reading the GitHub App's secret", fault.Transient},
 		"the App's without its key": {"app", app(map[string]string{keyAppID: "7"}), fault.ReasonCredentialsMissing, "no key github-private-key, or it is empty", fault.Operator},
 		"the App's with an empty id": {"app", app(map[string]string{keyAppID: " ", keyPrivateKey: value}), fault.ReasonCredentialsMissing,
 			"no key github-application-id, or it is empty", fault.Operator},
@@ -114,15 +114,15 @@ func TestMissingCredentials(t *testing.T) {
 		"no Secret is named":      {"own", func(*fixture) {}, fault.ReasonCredentialsMissing, "Repository team/app names no token", fault.Operator},
 		"the named one is absent": {"own", own("token", nil), fault.ReasonCredentialsMissing, "secret team/token does not exist: create it with the key provider.token", fault.Operator},
 		"it has no such key":      {"own", own("token", map[string]string{"other": value}), fault.ReasonCredentialsMissing, "secret team/token has no key provider.token", fault.Operator},
-		"nobody can read it now":  {"own", none("secrets", down), "", "reading the token of the Git service", fault.Transient},
+		"it cannot be read now":   {"own", none("secrets", down), "", "reading the token of the Git service", fault.Transient},
 		"the token is for elsewhere": {"own", elsewhere, fault.ReasonCredentialsInvalid,
 			"a token must not be sent where another namespace says", fault.Operator},
 		"its Repository is gone": {"own", func(r *fixture) {
 			r.provide(func(own *pacv1alpha1.Repository) { own.Spec.URL = "https://git.example/acme/other" })
 		}, ReasonRepositoryGone,
 			"Repository team/app is gone, and with it the credentials", fault.Operator},
-		"nobody can read the Repository": {"own", func(r *fixture) { r.must(r.cache.Delete(repository())); failing(&r.pac.Fake, "repositories", down) }, "", "reading Repository team/app", fault.Transient},
-		"nobody can read the global one": {"own", func(r *fixture) { r.provide(named("token")); failing(&r.pac.Fake, "repositories", down) }, "", "reading the global Repository plumbline/global", fault.Transient},
+		"the Repository cannot be read": {"own", func(r *fixture) { r.must(r.cache.Delete(repository())); failing(&r.pac.Fake, "repositories", down) }, "", "reading Repository team/app", fault.Transient},
+		"the global one cannot be read": {"own", func(r *fixture) { r.provide(named("token")); failing(&r.pac.Fake, "repositories", down) }, "", "reading the global Repository plumbline/global", fault.Transient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,9 +20,9 @@ func TestRefusalExpires(t *testing.T) {
 	rotated, elsewhere := tried, tried
 	rotated.content, elsewhere.repository = "y", types.NamespacedName{Name: "other"}
 	if r.of(tried, now.Add(RefusalLife-1)) != f || r.of(rotated, now) != nil || r.of(elsewhere, now) != nil {
-		t.Error("believed of something else, or not at all")
+		t.Error("stored for another login, or not at all")
 	}
 	if r.of(tried, now.Add(RefusalLife)) != nil {
-		t.Error("believed for ever")
+		t.Error("it does not expire")
 	}
 }

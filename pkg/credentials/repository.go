@@ -56,8 +56,8 @@ func (s *Session) WithGlobal(ctx context.Context, repository *pacv1alpha1.Reposi
 
 // global returns the global Repository, nil if there certainly is none. If its settings cannot be
 // read, events are not processed without them (B9).
-func (k *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
-	o := &k.options
+func (p *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
+	o := &p.options
 	if o.GlobalRepository == "" {
 		return nil, nil
 	}
@@ -66,12 +66,12 @@ func (k *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		return global, nil
 	}
 	now := o.Clock.Now() // the cache may lag: only a live answer counts
-	if k.absent.recent(now) {
+	if p.absent.recent(now) {
 		return nil, nil
 	}
 	global, err = o.Repositories.Repositories(o.Namespace).Get(ctx, o.GlobalRepository, metav1.GetOptions{})
 	if fault.Gone(err) {
-		k.absent.note(now)
+		p.absent.note(now)
 		return nil, nil
 	}
 	if err != nil {

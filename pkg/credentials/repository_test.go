@@ -21,7 +21,7 @@ func unserved() error {
 	return apierrors.NewGenericServerResponse(404, "get", corev1.Resource("repositories"), "", "404 page not found", 0, true)
 }
 
-// K20: only a live answer that is certain says that a Repository is gone.
+// K20: a Repository is gone only if a live read says so for certain.
 func TestRepository(t *testing.T) {
 	t.Parallel()
 	at := func(url string) func(*pacv1alpha1.Repository) {
@@ -50,7 +50,7 @@ func TestRepository(t *testing.T) {
 		"it was deleted":                       {func(r *fixture) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1},
 		"its deletion is not in the cache yet": {func(r *fixture) { delete(r) }, true, "", 0},
 		"the kind is not served":               {func(r *fixture) { cached(r, other); failing(&r.pac.Fake, "repositories", unserved()) }, false, "reading Repository team/app", 1},
-		"nobody can tell": {func(r *fixture) {
+		"it cannot be read": {func(r *fixture) {
 			cached(r, other)
 			failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down"))
 		}, false, "reading Repository team/app: down", 1},
@@ -70,7 +70,7 @@ func TestRepository(t *testing.T) {
 	}
 }
 
-// The cache is not asked, and no error is taken for an answer.
+// The cache is not read, and an error does not mean that the Repository is gone.
 func TestRepositoryGone(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -80,7 +80,7 @@ func TestRepositoryGone(t *testing.T) {
 		"it is there":            {nil, false},
 		"it is gone":             {apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), "app"), true},
 		"the kind is not served": {unserved(), false},
-		"nobody can tell":        {apierrors.NewServiceUnavailable("down"), false},
+		"it cannot be read":      {apierrors.NewServiceUnavailable("down"), false},
 	} {
 		r := newFixture(t)
 		failing(&r.pac.Fake, "repositories", test.err)
@@ -90,7 +90,7 @@ func TestRepositoryGone(t *testing.T) {
 	}
 }
 
-// B9: settings that cannot be read are not settings that are not there.
+// B9: settings that cannot be read do not count as missing.
 func TestWithGlobal(t *testing.T) {
 	t.Parallel()
 	global := &pacv1alpha1.Repository{
@@ -111,7 +111,7 @@ func TestWithGlobal(t *testing.T) {
 		"it is cached":            {func(r *fixture) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
 		"the cache lags":          {func(r *fixture) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
 		"it is the event's own":   {func(r *fixture) { r.must(r.cache.Add(global)) }, global, global, "", 0},
-		"nobody can tell":         {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
+		"it cannot be read":       {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
 		"its kind is not served":  {func(r *fixture) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil, "reading the global Repository", 1},
 		"it was there and is not": {func(r *fixture) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1},
 	} {

@@ -5,6 +5,7 @@ package credentials
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,14 +42,13 @@ type asked struct {
 
 // Begin opens a session, without a call. The caller calls End. The session reads the event's spec
 // whenever it needs it, so the caller may complete it meanwhile; it reads the status in End only.
-func (k *Pool) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
-	return &Session{pool: k, event: event, config: c, saw: map[types.NamespacedName]content{}}
+func (p *Pool) Begin(event *v1alpha1.GitEvent, c *config.Config) *Session {
+	return &Session{pool: p, event: event, config: c, saw: map[types.NamespacedName]content{}}
 }
 
-// Connect returns the authenticated view of the event's repository. A session logs in once,
-// whatever comes of it: the steps after one that could not are answered the same. Only a login that
-// ran out of its context's time is tried again. If too many events call the Git service already,
-// the error is that of Calls.Acquire.
+// Connect returns the authenticated view of the event's repository. A session logs in once: if that
+// fails, later calls return the same error. Only a login that ran out of its context's time is
+// tried again. If too many events call the Git service already, the error is that of Calls.Acquire.
 func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 	if s.client != nil || s.loginErr != nil {
 		return s.client, s.loginErr
@@ -113,9 +113,8 @@ func (s *Session) Shared() bool {
 // Secret reads a Secret live and stores its digest: if the event has to wait because of it, the
 // event is retried when the Secret has changed. The error is the API server's.
 func (s *Session) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
-	if len(
-		validation.IsDNS1123Subdomain(name),
-	) != 0 { // it cannot exist, and a client cannot even request some of these names
+	if len(validation.IsDNS1123Subdomain(name)) != 0 {
+		// It cannot exist, and a client cannot even request some of these names.
 		return nil, apierrors.NewNotFound(corev1.Resource("secrets"), name)
 	}
 	secret, err := s.pool.options.Kube.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -133,8 +132,8 @@ func (s *Session) Fixed(reason string) bool {
 }
 
 // Refused is called when a step needs an administrator. If the Git service has refused the
-// credentials, other sessions get the same error for a while and do not use them. An error that
-// this session got so does not extend that time.
+// credentials, other sessions get the same error for a while and do not use them. If this session
+// got the error in that way, the time is not extended.
 func (s *Session) Refused(f *fault.Error) {
 	if f.Reason == fault.ReasonCredentialsRefused && !s.repeated {
 		s.pool.refusals.note(s.attempt(), f, s.pool.options.Clock.Now())
@@ -164,13 +163,9 @@ func (s *Session) End(tried, skipped bool) {
 	if s.release != nil {
 		s.release()
 	}
-	login, needed := false, false
-	for _, wait := range s.event.Status.Waits {
-		needed = needed || wait.Class == fault.Operator.String()
-		login = login || NamesSecret(wait.Reason)
-	}
 	known, wake := s.pool.waiting, s.pool.options.Wake
-	if needed {
+	if awaitsOperator(s.event) {
+		login := slices.ContainsFunc(s.event.Status.Waits, func(w v1alpha1.Wait) bool { return NamesSecret(w.Reason) })
 		if tried && known.add(s.event.Name, s.saw, login, skipped) {
 			wake(s.event.Name, 0)
 		}

@@ -36,8 +36,8 @@ func TestSessionLogsInOnce(t *testing.T) {
 	}
 }
 
-// What one step could not do for lack of time does not keep a later one, which has its own, from
-// logging in: a token must not expire because a report took too long.
+// A login that ran out of the time of its step is retried by a later step, which has its own time.
+// Otherwise a token would expire because a report took too long.
 func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -55,8 +55,8 @@ func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 	}
 }
 
-// A session acquires once, before its first login, and releases at its end, whatever comes of the
-// login.
+// A session acquires once, before its first login, and releases at its end, also if the login
+// fails.
 func TestSessionReleasesAtItsEnd(t *testing.T) {
 	t.Parallel()
 	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "too many events call this service")
@@ -96,8 +96,8 @@ func TestUnknownGitService(t *testing.T) {
 	}
 }
 
-// E15: what the service has refused for one event is not shown to it again for others, for a while
-// and as long as it is the same Secret and the same repository.
+// E15: a login that the service has refused for one event is not repeated for other events for a
+// while. This holds for the same content of the Secret and the same repository.
 func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -122,7 +122,7 @@ func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	connect("of another repository", "of another repository", 1)
 	r.clock.SetTime(r.clock.Now().Add(RefusalLife - time.Second))
 	connect("still", "3", 0)
-	r.clock.SetTime(r.clock.Now().Add(time.Second)) // being told so again made it no newer
+	r.clock.SetTime(r.clock.Now().Add(time.Second)) // the repeated refusals have not extended it
 	connect("later", "4", 1)
 	r.store(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "rotated"}))
 	connect("rotated", "5", 1)
@@ -135,15 +135,14 @@ func TestRefusedLoginIsNotRepeated(t *testing.T) {
 	}
 }
 
-// missing and forbids are faults for an administrator: the first is fixed with a Secret, the other
-// not.
+// missing and forbids are faults for an administrator. A changed Secret fixes missing only.
 var (
 	missing = fault.Operatorf(fault.ReasonCredentialsMissing, "no Secret")
 	forbids = fault.Operatorf(fault.ReasonForbidden, "no right")
 	outage  = fault.Transientf(fault.ReasonGitUnreachable, "no answer")
 )
 
-// Only an event that was tried and that an operator has to help is remembered.
+// Only an event that was tried and waits for an operator is stored.
 func TestEventsThatWaitAreStored(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -166,8 +165,8 @@ func TestEventsThatWaitAreStored(t *testing.T) {
 	}
 }
 
-// What a session needs of a Secret is what its event waits because of: as soon as another session
-// has seen that changed, the event may go on before its time.
+// An event waits for the Secrets that its session has read. It may be retried early as soon as
+// another session has seen one of them changed.
 func TestFixed(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -202,8 +201,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// A step that reads what another step of the same event waits for does not take the news away from
-// that one.
+// A step reads a changed Secret for which another step of the same event waits. That step is still
+// retried.
 func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -221,8 +220,8 @@ func TestSkippedStepIsRetriedAtOnce(t *testing.T) {
 	}
 }
 
-// An event that continues after it has used the Git service shows that its credentials work. Then
-// the events with the same ones are woken.
+// An event that has used the Git service and does not wait any more shows that its credentials
+// work. So the events with the same credentials are woken.
 func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 	t.Parallel()
 	no := fault.Operatorf(fault.ReasonCredentialsRefused, "no")

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// B11: the service is asked once a session, and only for the sake of a step that has waited.
+// B11: the session makes one request, and only for a step that has waited.
 func TestSuperseding(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -37,7 +37,7 @@ func TestSuperseding(t *testing.T) {
 	}
 }
 
-// A replica that has not heard of a push yet names the commit that the push replaced.
+// A replica that does not have a push yet names the commit that the push replaced.
 func TestReplacedCommitSupersedesNothing(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -48,7 +48,7 @@ func TestReplacedCommitSupersedesNothing(t *testing.T) {
 	}
 }
 
-// An error is no answer, and it is the same for every step of the session.
+// After an error nothing is superseded, and each step of the session gets the same error.
 func TestSupersedingReturnsErrors(t *testing.T) {
 	t.Parallel()
 	unreachable := fault.Transientf(fault.ReasonGitUnreachable, "no answer")

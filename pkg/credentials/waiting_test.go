@@ -16,8 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// However many events wait for a Secret it is asked for once, and only those that were tried with
-// something else wake.
+// A Secret is read once, however many events wait for it. Only events that were tried with another
+// content wake.
 func TestSecretIsReadOnceForAllItsEvents(t *testing.T) {
 	t.Parallel()
 	a, b := types.NamespacedName{Namespace: "ns", Name: "a"}, types.NamespacedName{Namespace: "ns", Name: "b"}
@@ -57,8 +57,8 @@ func TestSecretIsReadOnceForAllItsEvents(t *testing.T) {
 	}
 }
 
-// When the credentials of one event work again, the events with the same ones are returned, and no
-// others.
+// When the credentials of one event work again, the events with the same credentials are returned,
+// and no others.
 func TestRemovedEventReturnsOthersWithItsSecrets(t *testing.T) {
 	t.Parallel()
 	app, lab := types.NamespacedName{Name: "app"}, types.NamespacedName{Name: "lab"}
@@ -79,8 +79,7 @@ func TestRemovedEventReturnsOthersWithItsSecrets(t *testing.T) {
 	}
 }
 
-// A step that was not tried must not be forgotten because another one has read the Secret
-// meanwhile.
+// A step that was not tried is still retried if another step has read the Secret meanwhile.
 func TestSkippedStepKeepsItsSecrets(t *testing.T) {
 	t.Parallel()
 	app := types.NamespacedName{Name: "app"}
@@ -90,12 +89,12 @@ func TestSkippedStepKeepsItsSecrets(t *testing.T) {
 		t.Error("the step that waits for the Secret is not tried")
 	}
 	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); again || w.fixed("e", fault.ReasonCredentialsMissing) {
-		t.Error("it is tried for ever")
+		t.Error("it is retried again and again")
 	}
 }
 
-// A Secret that the Repository named before holds the event no longer: whatever becomes of it, the
-// event must not be tried at every look.
+// A change of a Secret that the Repository does not name any more must not wake the event at every
+// poll.
 func TestUnnamedSecretWakesNothing(t *testing.T) {
 	t.Parallel()
 	before, now := types.NamespacedName{Name: "before"}, types.NamespacedName{Name: "now"}
@@ -125,7 +124,7 @@ func TestContentOf(t *testing.T) {
 	}
 	for _, other := range []map[string]string{{"a": "b", "cd": "e"}, {"a": "bc", "d": ""}, {"a": "bc"}, nil} {
 		if got, known := contentOf(secret(other, nil), nil); got == base || !known {
-			t.Errorf("%v is not told apart", other)
+			t.Errorf("%v counts as the same content", other)
 		}
 	}
 	resource := corev1.Resource("secrets")

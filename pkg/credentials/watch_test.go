@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// wait lets an event wait because of a Secret.
+// wait makes an event wait because of a Secret.
 func (r *fixture) wait(name, namespace, secret string) {
 	r.t.Helper()
 	s := r.begin(name, "app", "git.example")
@@ -28,7 +28,7 @@ func (r *fixture) wait(name, namespace, secret string) {
 
 func always(string) bool { return true }
 
-// B8: each Secret is asked for once, and only the events wake that were tried with something else.
+// B8: each Secret is read once. Only events that were tried with another content wake.
 func TestLookOnce(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -64,7 +64,7 @@ func TestLookOnce(t *testing.T) {
 	}
 }
 
-// What the API server cannot tell changes nothing.
+// A read that fails changes nothing.
 func TestLookOnceRetriesAfterAnError(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)
@@ -78,7 +78,7 @@ func TestLookOnceRetriesAfterAnError(t *testing.T) {
 	}
 }
 
-// It looks again and again until its context ends.
+// It reads the Secrets again and again until its context ends.
 func TestPollSecrets(t *testing.T) {
 	t.Parallel()
 	r := newFixture(t)

@@ -142,7 +142,7 @@ func (in *incoming) upTo(n int) (whole bool, err error) {
 	return false, nil
 }
 
-// firstSize fits most bodies but pushes of many commits.
+// firstSize fits most bodies, except for pushes of many commits.
 const firstSize = 16 << 10
 
 // grow allocates memory for more bytes, but not for a length that is only declared: declaring it

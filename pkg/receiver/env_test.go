@@ -43,7 +43,7 @@ const (
 	webhookSecret   = "hunter2-the-webhook-secret"
 	repositoryURL   = "https://git.example/acme/app"
 	sha             = "0123456789012345678901234567890123456789"
-	// retention is how long what was delivered is remembered.
+	// retention is how long the record of a delivery is kept.
 	retention = 4 * 24 * time.Hour
 	// bodyMarker is in every body, and must never be logged or sent in an answer.
 	bodyMarker = "body-marker-that-nobody-logs"

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
@@ -27,20 +26,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
-
-type secretReader interface {
-	Read(ctx context.Context) (secrets.Secret, error)
-}
-
-type serviceFinder interface {
-	// GlobalRepository returns the Repository whose settings complete those of all others, nil if
-	// there is none.
-	GlobalRepository(ctx context.Context) (*pacv1alpha1.Repository, error)
-	Of(ctx context.Context, repository *pacv1alpha1.Repository) (pacv1alpha1.Service, error)
-	Secret(ctx context.Context, key pacv1alpha1.SecretKey) (secrets.Secret, error)
-	// Copy is Secret without waiting or requesting a copy.
-	Copy(key pacv1alpha1.SecretKey) (secrets.Secret, error)
-}
 
 type eventRecorder interface {
 	CheckRate(namespace string, push bool, size int) error
@@ -54,9 +39,9 @@ type Options struct {
 	// BaseURL returns the configured web URL of a provider's service, empty while it is not known.
 	BaseURL func(provider string) string
 	// Secret is the App's webhook secret.
-	Secret secretReader
+	Secret secrets.AppSecret
 	// Services are the Git services of Repositories that no App serves.
-	Services serviceFinder
+	Services Services
 	Lookup   Lookup
 	Recorder eventRecorder
 	Metrics  *Metrics

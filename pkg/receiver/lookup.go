@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/roundrobin"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 )
 
@@ -111,19 +112,12 @@ func NeighboursIn(repositories cache.Indexer) Neighbours {
 		return found
 	}
 	return func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
-		return by(byURL, canonical), func() []*pacv1alpha1.Repository { return takeTurns(by(byGroup, groupOf(canonical))) }
+		return by(byURL, canonical), func() []*pacv1alpha1.Repository {
+			all := by(byGroup, groupOf(canonical))
+			roundrobin.Sort(all, func(r *pacv1alpha1.Repository) string { return r.Namespace })
+			return all
+		}
 	}
-}
-
-// takeTurns sorts so that the first Repository of each namespace comes before the second of any.
-func takeTurns(sorted []*pacv1alpha1.Repository) []*pacv1alpha1.Repository {
-	turn, count := map[*pacv1alpha1.Repository]int{}, map[string]int{}
-	for _, r := range sorted {
-		turn[r] = count[r.Namespace]
-		count[r.Namespace]++
-	}
-	slices.SortStableFunc(sorted, func(a, b *pacv1alpha1.Repository) int { return cmp.Compare(turn[a], turn[b]) })
-	return sorted
 }
 
 // Neighbours returns the Repositories that have a canonical URL, and a function that returns all

@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
-// failures are what a write can meet (A2).
+// failures are the errors of a write (A2).
 func failures() map[string]error {
 	resource := v1alpha1.Resource("gitevents")
 	return map[string]error{

@@ -5,10 +5,8 @@ package receiver
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -17,7 +15,8 @@ import (
 
 // Services finds the Git services of Repositories and the secrets of their webhooks.
 type Services struct {
-	// Global returns the global Repository, nil if there certainly is none.
+	// Global returns the Repository whose settings complete those of all others, nil if there
+	// certainly is none.
 	Global func(ctx context.Context) (*pacv1alpha1.Repository, error)
 	*secrets.Copies
 }
@@ -55,8 +54,8 @@ func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (p
 // for globalReuse whatever its result is, because unverified senders cause it and most
 // installations have no global Repository.
 func GlobalOf(cached, live View, namespace, name string) func(context.Context) (*pacv1alpha1.Repository, error) {
-	reading := &singleflight.Group{}
-	var last atomic.Pointer[globalRead]
+	var mu sync.Mutex
+	var last globalRead
 	return func(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		if name == "" {
 			return nil, nil
@@ -64,24 +63,18 @@ func GlobalOf(cached, live View, namespace, name string) func(context.Context) (
 		if global, err := cached.Repository(ctx, namespace, name); err == nil {
 			return global, nil
 		}
-		read, _, _ := reading.Do(name, func() (any, error) {
-			if known := last.Load(); known != nil && time.Since(known.at) < globalReuse {
-				return known, nil
-			}
-			// Other deliveries wait for this read, too: it must not end with this delivery.
-			global, err := live.Repository(context.WithoutCancel(ctx), namespace, name)
-			if fault.Gone(err) {
-				global, err = nil, nil
-			}
-			read := &globalRead{repository: global, err: err, at: time.Now()}
-			last.Store(read)
-			return read, nil
-		})
-		known, ok := read.(*globalRead)
-		if !ok { // the function above returns nothing else
-			return nil, fmt.Errorf("the global Repository: %T", read)
+		mu.Lock()
+		defer mu.Unlock()
+		if time.Since(last.at) < globalReuse {
+			return last.repository, last.err
 		}
-		return known.repository, known.err
+		// Other deliveries wait for this read, too: it must not end with this delivery.
+		global, err := live.Repository(context.WithoutCancel(ctx), namespace, name)
+		if fault.Gone(err) {
+			global, err = nil, nil
+		}
+		last = globalRead{repository: global, err: err, at: time.Now()}
+		return global, err
 	}
 }
 

@@ -3,8 +3,10 @@
 package preflight
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Finding is one problem of an installation.
@@ -24,18 +26,29 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s %s. To fix it: %s", f.Object, f.Problem, f.Remedy)
 }
 
-// Print writes one line for each finding, or that there is none.
-func Print(w io.Writer, namespace string, findings []Finding) error {
-	if len(findings) == 0 {
-		_, err := fmt.Fprintf(w, "Nothing is wrong with the installation in namespace %s.\n", namespace)
-		return err
-	}
+// Report prints one line for each problem of the installation, or that there is none. The exit code
+// is 0 if there is none.
+func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
+	findings := c.Run(ctx)
 	for _, f := range findings {
-		if _, err := fmt.Fprintln(w, f); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(w, f) // the exit code says enough if this fails
 	}
-	return nil
+	if len(findings) != 0 {
+		return 1
+	}
+	if _, err := fmt.Fprintf(w, "Nothing is wrong with the installation in namespace %s.\n", c.Namespace); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// some joins the first strings, at most so many, and says how many more there are.
+func some(all []string, most int, separator string) string {
+	joined := strings.Join(all[:min(len(all), most)], separator)
+	if left := len(all) - most; left > 0 {
+		joined += fmt.Sprintf(" and %d more", left)
+	}
+	return joined
 }
 
 // unknown returns a finding about what could not be checked, and why.

@@ -3,6 +3,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ import (
 const (
 	// repositoryPage is how many Repositories one call reads; each may be large.
 	repositoryPage = 100
-	// maxRefused is how many Repositories one finding names: examples are enough.
-	maxRefused = 10
+	// maxNamed is how many Repositories or namespaces one finding names: examples are enough.
+	maxNamed = 10
 )
 
 // repositoriesOfTeams finds Repositories whose Git service is not called because of its address. An
@@ -69,23 +70,13 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	}
 	return append(findings, Finding{
 		Object:  object,
-		Problem: "are not all called: " + some(refused, "; "),
+		Problem: "are not all called: " + some(refused, maxNamed, "; "),
 		Remedy: fmt.Sprintf(
-			"list the hosts that may be called in %s of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
-			"git-allowed-hosts",
+			"list the hosts that may be called in git-allowed-hosts of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
 			c.Namespace,
 			config.Name,
 		),
 	})
-}
-
-// some joins the first strings, and says how many more there are.
-func some(all []string, separator string) string {
-	joined := strings.Join(all[:min(len(all), maxRefused)], separator)
-	if left := len(all) - maxRefused; left > 0 {
-		joined += fmt.Sprintf(" and %d more", left)
-	}
-	return joined
 }
 
 // refusal returns why the Git service of a Repository is not called; nothing if it is called. It
@@ -96,11 +87,7 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 		git.Type == "github" { // the App's and the global Repository's are set by the administrator
 		return nil
 	}
-	address := git.URL
-	if address == "" {
-		address = r.Spec.URL
-	}
-	u, err := url.Parse(strings.TrimSpace(address))
+	u, err := url.Parse(strings.TrimSpace(cmp.Or(git.URL, r.Spec.URL)))
 	if err != nil || u.Hostname() == "" || named[u.Host] {
 		return nil // the Repository's own condition reports an invalid URL
 	}

@@ -62,7 +62,7 @@ func TestGitServersThatAreNotCalledAreFound(t *testing.T) {
 func TestManyGitServersAreOneFinding(t *testing.T) {
 	c, _ := checker(t)
 	var all []runtime.Object
-	for i := range maxRefused + 5 {
+	for i := range maxNamed + 5 {
 		all = append(all, served("one", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))), served("two", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))))
 	}
 	client := pacfake.NewSimpleClientset(all...)

@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// shown is how many missing fields a finding names.
-const shown = 5
+// maxFields is how many missing fields a finding names.
+const maxFields = 5
 
 // definitions checks whether each of Plumbline's kinds is served with every field that this binary
 // writes. A CustomResourceDefinition of an earlier version or another product drops the others
@@ -59,18 +59,13 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 			continue
 		}
 		slices.Sort(lacks)
-		more := ""
-		if len(lacks) > shown {
-			more = fmt.Sprintf(" and %d more", len(lacks)-shown)
-		}
 		all = append(all, Finding{
 			Object: object,
 			Remedy: apply,
 			Problem: fmt.Sprintf(
-				"is of another version than this binary: %s lacks %s%s",
+				"is of another version than this binary: %s lacks %s",
 				version.Name,
-				strings.Join(lacks[:min(shown, len(lacks))], ", "),
-				more,
+				some(lacks, maxFields, ", "),
 			),
 		})
 	}

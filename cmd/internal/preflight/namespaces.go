@@ -31,7 +31,7 @@ func (c *Checker) unmatched(patterns []string) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Object: c.serveNamespaces(), Problem: "lists what no namespace with a Repository matches: " + some(patterns, ", "),
+		Object: c.serveNamespaces(), Problem: "lists what no namespace with a Repository matches: " + some(patterns, maxNamed, ", "),
 		Remedy: "correct the names, create a Repository there, or remove them from the list",
 	}}
 }

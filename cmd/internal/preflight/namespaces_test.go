@@ -48,7 +48,7 @@ func TestServedNamespacesAreChecked(t *testing.T) {
 func TestRightsInListedNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve    string
-		bound    []string // the namespaces in which the account has every right, beside its own
+		bound    []string // the namespaces in which the account has every right, besides its own
 		watching bool     // it may list and watch everywhere
 		alone    bool     // it has no RoleBinding in its own namespace
 		says     []string

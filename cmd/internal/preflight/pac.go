@@ -34,9 +34,9 @@ func pacDeployments() []pacDeployment {
 // operatorKind owns every object that the Tekton operator installs.
 const operatorKind = "TektonInstallerSet"
 
-// PipelinesAsCode finds Pipelines-as-Code in the cluster. A running one is Fatal.
-func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
-	found, err := c.RunningBeside(ctx)
+// pipelinesAsCode finds Pipelines-as-Code in the cluster. A running one is Fatal.
+func (c *Checker) pipelinesAsCode(ctx context.Context) []Finding {
+	found, err := c.RunningPaC(ctx)
 	if err != nil {
 		found = append(found, unknown("Pipelines-as-Code", err, "try again when the API server answers"))
 	}
@@ -46,9 +46,9 @@ func (c *Checker) PipelinesAsCode(ctx context.Context) []Finding {
 	return append(found, c.leftOver(ctx)...)
 }
 
-// RunningBeside finds Deployments of Pipelines-as-Code in all namespaces. An error means that the
+// RunningPaC finds Deployments of Pipelines-as-Code in all namespaces. An error means that the
 // API server did not respond: call it again. A missing right is a finding that is not Fatal.
-func (c *Checker) RunningBeside(ctx context.Context) ([]Finding, error) {
+func (c *Checker) RunningPaC(ctx context.Context) ([]Finding, error) {
 	if c.Coexist {
 		return nil, nil
 	}

@@ -97,7 +97,7 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 func (c *Checker) others(ctx context.Context) []Finding {
 	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.PipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.pipelinesAsCode)
 	} else {
 		checks = append(checks, c.copies, c.excess)
 	}

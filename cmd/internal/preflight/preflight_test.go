@@ -55,7 +55,7 @@ func listsByName(client *fake.Clientset) {
 	})
 }
 
-func TestRunningBeside(t *testing.T) {
+func TestRunningPaC(t *testing.T) {
 	none := int32(0)
 	operated := deployment("tekton-pipelines", "pipelines-as-code-watcher", nil)
 	operated.OwnerReferences = []metav1.OwnerReference{{Kind: "TektonInstallerSet", Name: "pac-main-deployment-x"}}
@@ -76,13 +76,13 @@ func TestRunningBeside(t *testing.T) {
 		"in two namespaces": {objects: []runtime.Object{
 			deployment("ci", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-watcher", nil),
 		}, fatal: 3},
-		"the operator would scale it up":               {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
-		"it is scaled to nothing":                      {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
-		"its webhook starts nothing":                   {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
-		"it runs and is wanted":                        {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
-		"nobody may look: not certain, so not Fatal":   {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
-		"the API server does not answer: ask it again": {fails: errors.New("connection refused"), err: true},
-		"the API server is overloaded: ask it again":   {fails: apierrors.NewTooManyRequests("later", 1), err: true},
+		"the operator would scale it up":                  {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
+		"it is scaled to nothing":                         {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
+		"its webhook starts nothing":                      {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
+		"it runs and is wanted":                           {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
+		"it may not be listed: not certain, so not Fatal": {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
+		"the API server does not answer: ask it again":    {fails: errors.New("connection refused"), err: true},
+		"the API server is overloaded: ask it again":      {fails: apierrors.NewTooManyRequests("later", 1), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t, test.objects...)
@@ -91,7 +91,7 @@ func TestRunningBeside(t *testing.T) {
 			if test.fails != nil {
 				client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
 			}
-			findings, err := c.RunningBeside(t.Context())
+			findings, err := c.RunningPaC(t.Context())
 			fatal := 0
 			for _, f := range findings {
 				if f.Fatal {

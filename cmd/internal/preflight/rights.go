@@ -100,7 +100,7 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 				c.Component,
 				strings.Join(slices.Compact(missing), ", "),
 				qualified(group, resource),
-				some(slices.Compact(where), ", "),
+				some(slices.Compact(where), maxNamed, ", "),
 			),
 			Remedy: remedy,
 		},

@@ -13,13 +13,15 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
 // The keys of the GitHub App's Secret.
 const (
 	keyAppID         = "github-application-id"
 	keyPrivateKey    = "github-private-key"
-	keyWebhookSecret = "webhook.secret"
+	keyWebhookSecret = webhooksecret.AppKey
 )
 
 func (c *Checker) secret(ctx context.Context) []Finding {

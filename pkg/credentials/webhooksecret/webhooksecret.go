@@ -62,7 +62,7 @@ const CompleteAnnotation = plumbline.GroupName + "/complete"
 
 // ID returns the name of a webhook secret in the shards and in requests.
 func ID(key pacv1alpha1.SecretKey) string {
-	sum := sha256.Sum256([]byte(key.Namespace + "/" + key.Name + "/" + key.Key)) // no part can hold a slash
+	sum := sha256.Sum256([]byte(key.Namespace + "/" + key.Name + "/" + key.Key)) // no part contains a slash
 	return hex.EncodeToString(sum[:])[:idLength]
 }
 
@@ -144,6 +144,5 @@ func Remove(data map[string][]byte, id string) {
 
 // Asked returns the IDs of a request, at most MaxAsks.
 func Asked(text string) []string {
-	ids := strings.Fields(text[:min(len(text), MaxAsks*(idLength+1))])
-	return ids
+	return strings.Fields(text[:min(len(text), MaxAsks*(idLength+1))])
 }

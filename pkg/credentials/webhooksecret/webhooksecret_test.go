@@ -14,8 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 )
 
-// A shard that is full fits into etcd, also when its values are as short as can be and its keys
-// take most of it.
+// A full shard fits into etcd, also with the shortest values, when the keys take most of it.
 func TestFullShardFitsIntoEtcd(t *testing.T) {
 	const etcd = 3 << 19 // --max-request-bytes
 	for name, value := range map[string]webhooksecret.Value{

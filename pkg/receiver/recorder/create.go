@@ -98,11 +98,10 @@ func (r *Recorder) create(ctx context.Context, name string, d *draft) error {
 		return err
 	}
 	err := r.createEvent(ctx, event)
-	if err == nil || fault.Of(err).Unknown && !apierrors.IsAlreadyExists(err) {
-		d.written += cost
-	}
-	if f := fault.Of(err); f != nil && (!f.Unknown || apierrors.IsAlreadyExists(err)) {
-		r.Quota.Release(name) // an event that may exist counts until the watch would have shown it
+	if f := fault.Of(err); f == nil || f.Unknown && !apierrors.IsAlreadyExists(err) {
+		d.written += cost // an event that may exist counts until the watch would have shown it
+	} else {
+		r.Quota.Release(name)
 	}
 	return err
 }
@@ -121,10 +120,10 @@ func (r *Recorder) createWithPayloads(ctx context.Context, event *v1alpha1.GitEv
 	if err := r.admit(event, stored); err != nil {
 		return err
 	}
-	stands, written, err := r.writePayloads(ctx, payloads)
+	existing, written, err := r.writePayloads(ctx, payloads)
 	d.written += written
 	if err != nil {
-		r.Quota.Orphaned(event.Name, min(stands, stored))
+		r.Quota.Orphaned(event.Name, min(existing, stored))
 		return err
 	}
 	err = r.createEvent(ctx, event)

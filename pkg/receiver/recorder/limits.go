@@ -20,7 +20,7 @@ const (
 	eagerCompression = 1 << 20
 
 	// quotaRetry is the Retry-After of a delivery for which a quota of unsettled events is
-	// exhausted. They settle when somebody fixes something, so an earlier retry is of no use.
+	// exhausted. They settle when a user fixes something, so an earlier retry is of no use.
 	quotaRetry = 5 * time.Minute
 
 	// payloadReuse is for how long another attempt at the same delivery takes over the payload that

@@ -17,19 +17,19 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
 
-// writePayloads returns how many bytes of the payloads exist, or may exist: only some of them if
-// others could not be written; those twice that were tried twice. Written are those of them that
-// did not exist before.
+// writePayloads writes the payloads of a body. Existing is how many bytes of them exist or may
+// exist afterwards, also after an error; a payload that was tried twice counts twice. Written is
+// how many of these bytes did not exist before.
 func (r *Recorder) writePayloads(
 	ctx context.Context,
 	payloads []*v1alpha1.EventPayload,
-) (stands, written int64, err error) {
+) (existing, written int64, err error) {
 	client := countingClient{r.Payloads, r.Timeout, &atomic.Int64{}, &atomic.Int64{}}
 	err = blob.Write(ctx, client, payloads)
 	if f := fault.Of(err); f != nil && f.Unknown && ctx.Err() == nil {
 		err = blob.Write(ctx, client, payloads) // the first write may have landed: a second one shows it
 	}
-	return client.stands.Load(), client.written.Load(), err
+	return client.existing.Load(), client.written.Load(), err
 }
 
 // payloadName names the payload of a delivery's body:
@@ -45,10 +45,10 @@ func payloadName(event string, spec *v1alpha1.GitEventSpec) string {
 
 // countingClient bounds each call, and adds up the bytes that may have been written.
 type countingClient struct {
-	client  eventPayloads
-	timeout CallTimeout
-	stands  *atomic.Int64 // bytes in etcd
-	written *atomic.Int64 // of them those that did not exist before
+	client   eventPayloads
+	timeout  CallTimeout
+	existing *atomic.Int64 // bytes in etcd
+	written  *atomic.Int64 // of them those that did not exist before
 }
 
 // Create implements blob's writer.
@@ -66,7 +66,7 @@ func (c countingClient) Create(
 	exists := apierrors.IsAlreadyExists(err)
 	if err == nil || exists || fault.FromKube(fault.VerbUpdate, err).Unknown {
 		bytes := blob.StoredBytes([]*v1alpha1.EventPayload{payload})
-		c.stands.Add(bytes)
+		c.existing.Add(bytes)
 		if !exists {
 			c.written.Add(bytes)
 		}

@@ -57,12 +57,8 @@ func compare(existing *v1alpha1.GitEvent, spec *v1alpha1.GitEventSpec) verdict {
 // now: the redelivery can be sent again for as long as the delivery could. It reports whether the
 // event still exists.
 func (r *Recorder) noteInEvent(ctx context.Context, event *v1alpha1.GitEvent) (exists bool, err error) {
-	now, last := r.Clock.Now(), event.CreationTimestamp.Time
-	noted, err := time.Parse(time.RFC3339, event.Annotations[plumbline.DeliveredAgainAnnotation])
-	if err == nil && noted.After(last) {
-		last = noted
-	}
-	if now.Sub(last) < noteInterval {
+	now := r.Clock.Now()
+	if now.Sub(v1alpha1.LastDelivered(event)) < noteInterval {
 		return true, nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

@@ -47,8 +47,7 @@ type configMapPatcher interface {
 	) (*corev1.ConfigMap, error)
 }
 
-// Refresher requests from the controllers to copy webhook secrets again. It is the one thing that a
-// receiver can cause there.
+// Refresher requests new copies of webhook secrets from the controllers.
 type Refresher struct {
 	client configMapPatcher
 	clock  clock.PassiveClock

@@ -40,7 +40,7 @@ type Schedule struct {
 	began, ended time.Time // of the last read
 	every        time.Duration
 	retryAt      time.Time // after a failure
-	by           time.Time // of At; zero for none
+	by           time.Time // set by At; zero for none
 }
 
 // Signal reports whether at is the time of a new signal. A signal ends the wait after a failure:

@@ -23,7 +23,7 @@ func (r *Reconciler) claim(
 	canonical string,
 ) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
-	owner := types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name}
+	owner := keyOf(repository)
 	if cached := r.cachedClaim(name); owned(cached, owner) {
 		return cached, nil // a release or deletion meanwhile wakes this key
 	}

@@ -150,8 +150,8 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 				if wrote := w.writes(); strings.Count(strings.Join(wrote, " "), "repositories/status") != 1 {
 					t.Errorf("it wrote %v", wrote)
 				}
-				if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning SlotsNotStored") || !strings.Contains(told, "300-crd-repositories.yaml") {
-					t.Errorf("Events %q", told)
+				if published := strings.Join(w.published(), "\n"); !strings.Contains(published, "Warning SlotsNotStored") || !strings.Contains(published, "300-crd-repositories.yaml") {
+					t.Errorf("Events %q", published)
 				}
 				w.advance(slotsEvery)
 			}

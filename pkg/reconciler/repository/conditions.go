@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -62,8 +61,7 @@ func (r *Reconciler) markURL(
 		}
 		return err
 	}
-	owner := ownerOf(claim)
-	if owner.Namespace != repository.Namespace || owner.Name != repository.Name {
+	if ownerOf(claim) != keyOf(repository) {
 		repository.By(r.namespace).MarkFalse(pacv1alpha1.RepositoryURL, reasonClaimed, claimedMessage(claim))
 		return nil // a change of the claim wakes this key
 	}
@@ -165,7 +163,7 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	if !r.eventsSynced() {
 		return // markCredentials says so
 	}
-	scope, full := r.budget.Full(types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+	scope, full := r.budget.Full(keyOf(repository))
 	switch {
 	case full:
 		repository.By(r.namespace).

@@ -83,7 +83,7 @@ func TestCredentials(t *testing.T) {
 		want   string
 	}{
 		"no event":                              {nil, trueNoProblem},
-		"events that wait for nobody":           {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", transient)}, trueNoProblem},
+		"events that wait for no operator":      {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", transient)}, trueNoProblem},
 		"a settled event waits for nothing":     {[]*v1alpha1.GitEvent{settled}, trueNoProblem},
 		"the event that waits":                  {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", operatorWait("NoAccess", 0))}, "False NoAccess"},
 		"the newest problem of several events":  {[]*v1alpha1.GitEvent{waiting("a", operatorWait("New", 2)), waiting("b", operatorWait("Old", 1))}, "False New"},
@@ -133,19 +133,19 @@ func TestKubernetesEventsReportChangesOfReasons(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), claimed(appURL, "two", "app", nil))
 	w.reconcile("one/app", "one/app")
 	want := warning + " Claimed " + w.repository("one", "app").Status.GetCondition(urlCondition).Message
-	if diff := cmp.Diff([]string{want}, w.told()); diff != "" {
+	if diff := cmp.Diff([]string{want}, w.published()); diff != "" {
 		t.Errorf("losing the URL (-want +got):\n%s", diff)
 	}
 	w.events = []*v1alpha1.GitEvent{waiting("a", operatorWait("NoAccess", 0))}
 	w.reconcile("one/app")
 	w.events = []*v1alpha1.GitEvent{waiting("b", v1alpha1.Wait{Step: "plan", Class: "Operator", Reason: "NoAccess", Message: "in other words"})}
 	w.reconcile("one/app")
-	if diff := cmp.Diff([]string{"Warning NoAccess message of NoAccess"}, w.told()); diff != "" {
+	if diff := cmp.Diff([]string{"Warning NoAccess message of NoAccess"}, w.published()); diff != "" {
 		t.Errorf("a problem whose words change (-want +got):\n%s", diff)
 	}
 	w.events = nil
 	w.reconcile("one/app")
-	if diff := cmp.Diff([]string{"Normal NoProblem No open event waits for an operator."}, w.told()); diff != "" {
+	if diff := cmp.Diff([]string{"Normal NoProblem No open event waits for an operator."}, w.published()); diff != "" {
 		t.Errorf("recovering (-want +got):\n%s", diff)
 	}
 }
@@ -167,7 +167,7 @@ func TestStatusWriteCarriesTheLiveVersionAndIsNotRepeated(t *testing.T) {
 	if diff := cmp.Diff([]string{"7"}, versions); diff != "" {
 		t.Errorf("resource versions of the status writes (-want +got):\n%s", diff)
 	}
-	if got := w.told(); len(got) != 0 {
+	if got := w.published(); len(got) != 0 {
 		t.Errorf("Events %q of a status that was not written", got)
 	}
 	w.reconcile("one/app")
@@ -232,7 +232,7 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 			}
 		}
 	}
-	if told := strings.Join(w.told(), "\n"); !strings.Contains(told, "Warning NotEvaluated settings.policy restricts") {
-		t.Errorf("message: %s", told)
+	if published := strings.Join(w.published(), "\n"); !strings.Contains(published, "Warning NotEvaluated settings.policy restricts") {
+		t.Errorf("message: %s", published)
 	}
 }

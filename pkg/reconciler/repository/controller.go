@@ -123,7 +123,7 @@ func promote(
 	return func(b pkgreconciler.Bucket, enqueue func(pkgreconciler.Bucket, types.NamespacedName)) error {
 		for _, obj := range repositories.List() {
 			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
-				enqueue(b, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
+				enqueue(b, keyOf(repository))
 			}
 		}
 		for _, obj := range claims.List() {

@@ -141,7 +141,7 @@ func TestTwoInstallationsNeverExceedTheLimit(t *testing.T) {
 			}
 			w.advance(slotsEvery)
 			_ = installations[random.IntN(2)].Reconcile(context.Background(), "one/app")
-			w.told()
+			w.published()
 			if held := w.holders(); len(held) > 0 && random.IntN(2) == 0 {
 				name, number := held[random.IntN(len(held))], 0
 				_, err := fmt.Sscanf(name, "r%d", &number)

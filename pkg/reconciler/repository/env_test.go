@@ -38,7 +38,7 @@ const (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// env is an API server, caches that follow it only when told, and a Reconciler between them.
+// env is an API server, caches that follow it only on request, and a Reconciler between them.
 type env struct {
 	*testing.T
 	client   *fake.Clientset
@@ -46,7 +46,7 @@ type env struct {
 	clock    *clocktesting.FakePassiveClock
 	events   []*v1alpha1.GitEvent
 	synced   bool
-	wakes    []time.Duration // beside what reconciles returned
+	wakes    []time.Duration // besides what reconciles returned
 	budget   *quota.Ledger
 	tekton   *tektonfake.Clientset
 	crossed  []quota.Scope // that became full or free
@@ -245,7 +245,8 @@ func (w *env) failOnce(verb, resource string, err error) {
 	})
 }
 
-func (w *env) told() []string {
+// published returns the Kubernetes Events since the last call.
+func (w *env) published() []string {
 	var all []string
 	for len(w.recorder.Events) > 0 {
 		all = append(all, <-w.recorder.Events)

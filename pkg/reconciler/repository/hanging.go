@@ -43,7 +43,12 @@ func (r *Reconciler) withWorker(owner types.NamespacedName, work func() error) e
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
 		return backoff.Requeue(
-			fault.Throttledf(fault.ReasonBusy, hangRetry, "namespace %s answers slowly, and has its workers", owner.Namespace),
+			fault.Throttledf(
+				fault.ReasonBusy,
+				hangRetry,
+				"namespace %s responds slowly, and all workers that it may use are busy",
+				owner.Namespace,
+			),
 		)
 	}
 	defer func() {

@@ -63,8 +63,8 @@ func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w.ran(2, ended)
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySlots, "True Free")
-	if told := strings.Join(w.told(), "\n"); strings.Count(told, "Warning Held") != 1 || strings.Count(told, "Normal Free") != 1 {
-		t.Errorf("message: %s", told)
+	if published := strings.Join(w.published(), "\n"); strings.Count(published, "Warning Held") != 1 || strings.Count(published, "Normal Free") != 1 {
+		t.Errorf("message: %s", published)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTwoInstallationsKeepEachOthersConditions(t *testing.T) {
 		w.wantCondition("one", "app", credentials, condition)
 		w.restart()
 	}
-	step("nobody has a problem", look(systemNS), true, trueNoProblem)
+	step("no installation has a problem", look(systemNS), true, trueNoProblem)
 	step("nor has the second", look("second"), false, trueNoProblem)
 	step("the first has one", look(systemNS, operatorWait("PermissionMissing", time.Minute)), true, "False PermissionMissing")
 	for range 3 {

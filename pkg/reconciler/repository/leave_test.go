@@ -35,7 +35,7 @@ func TestNamespaceThatWasNeverServedCostsNoCall(t *testing.T) {
 	w.wantCondition(systemNS, "pipelines-as-code", urlCondition, "True Global")
 	w.catchUp()
 	w.client.ClearActions()
-	if err := w.r.Reconcile(t.Context(), "two/app"); err != nil || len(w.client.Actions()) != 0 || len(w.told()) != 0 {
+	if err := w.r.Reconcile(t.Context(), "two/app"); err != nil || len(w.client.Actions()) != 0 || len(w.published()) != 0 {
 		t.Errorf("%v after %v", err, w.client.Actions())
 	}
 	w.wantCondition("two", "app", urlCondition, "False "+reasonClaimed)
@@ -48,7 +48,7 @@ func TestLeftNamespaceIsTakenOver(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", credentials, "False PermissionMissing")
 	w.serve("!one")
-	w.told()
+	w.published()
 	if after := w.reconcile("one/app"); after != claimKept {
 		t.Errorf("is woken after %s, want %s", after, claimKept)
 	}
@@ -60,10 +60,10 @@ func TestLeftNamespaceIsTakenOver(t *testing.T) {
 	if claim := w.claimOf(appURL); claim == nil || claim.Status.ReleasedAt == nil {
 		t.Errorf("claim %+v, want it released", claim)
 	}
-	if told := w.told(); !slices.ContainsFunc(told, func(e string) bool {
+	if published := w.published(); !slices.ContainsFunc(published, func(e string) bool {
 		return strings.Contains(e, "The installation in namespace plumbline does not serve namespace one any more")
 	}) {
-		t.Errorf("Events %q", told)
+		t.Errorf("Events %q", published)
 	}
 	w.writes()
 	w.r.namespace, w.events = "second", nil // whose own setting names one

@@ -112,7 +112,7 @@ func TestClaimDoesNotMoveToAnotherNamespace(t *testing.T) {
 func TestMovingAClaimIsRetried(t *testing.T) {
 	for name, fail := range map[string]func(*env){
 		"the owner cannot be read": func(w *env) { w.failOnce("get", "repositories", errors.New("unreachable")) },
-		"somebody else wrote the claim": func(w *env) {
+		"another writer changed the claim": func(w *env) {
 			w.failOnce("update", "repositoryclaims", apierrors.NewConflict(claimResource, "x", nil))
 		},
 		"the claim is moved, not cleared": func(w *env) { w.failOnce("update", "repositoryclaims/status", errors.New("unreachable")) },

@@ -86,9 +86,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 	owner := types.NamespacedName{Namespace: namespace, Name: name}
 	if !r.IsLeaderFor(owner) {
 		r.retries.Forget(owner.String())
-		r.replaced.forget(owner)
-		r.priorities.forget(owner)
-		r.unseen.forget(owner)
+		r.forget(owner)
 		return controller.NewSkipKey(key) // the leader's promotion enqueues it there
 	}
 	err = r.withWorker(owner, func() error { return r.reconcile(ctx, owner) })
@@ -104,6 +102,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, key string) error {
 		r.wake(owner, after)
 	}
 	return err
+}
+
+// forget drops what this process knows of a Repository that is deleted, or that another process
+// leads.
+func (r *Reconciler) forget(owner types.NamespacedName) {
+	r.replaced.forget(owner)
+	r.priorities.forget(owner)
+	r.unseen.forget(owner)
 }
 
 // try does a step, unless it failed a moment ago.
@@ -124,9 +130,7 @@ func (r *Reconciler) reconcile(ctx context.Context, owner types.NamespacedName) 
 	case err != nil:
 		return backoff.Requeue(err)
 	case repository == nil:
-		r.replaced.forget(owner)
-		r.priorities.forget(owner)
-		r.unseen.forget(owner)
+		r.forget(owner)
 		return backoff.Requeue(r.release(ctx, owner, "")...)
 	case r.replaced.still(repository):
 		return nil // the cache is behind, and wakes this key when it catches up
@@ -160,12 +164,8 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	repository.Status.ObservedGeneration = repository.Generation
 	step := backoff.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
-		r.retries.Note(
-			owner.String(),
-			step,
-			nil,
-			r.clock.Now(),
-		) // a write that failed may have succeeded, or is not needed any more
+		// A write that failed may have succeeded, or is not needed any more.
+		r.retries.Note(owner.String(), step, nil, r.clock.Now())
 		return errs
 	}
 	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
@@ -191,13 +191,11 @@ func (r *Reconciler) writeStatus(
 			fault.FromKube(fault.VerbUpdate, err),
 		)
 	}
-	if queue := repository.Status.Queue(
-		r.namespace,
-	); queue != nil &&
-		!equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
+	queue := repository.Status.Queue(r.namespace)
+	if queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {
 		return r.notStored(ctx, repository)
 	}
-	r.unseen.only(keyOf(repository), repository.Status.Queue(r.namespace))
+	r.unseen.only(keyOf(repository), queue)
 	r.replaced.note(repository, before)
 	r.report(repository, before)
 	return nil

@@ -90,7 +90,7 @@ func (s *simulation) guard(action clienttesting.Action) (bool, runtime.Object, e
 	next.Spec = is.Spec
 	s.store(next)
 	if s.lucky(10) {
-		return true, nil, apierrors.NewTimeoutError("it landed, and nobody knows", 1)
+		return true, nil, apierrors.NewTimeoutError("it was applied, and the answer is lost", 1)
 	}
 	return true, next, nil
 }

@@ -66,15 +66,15 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		}
 	}
 	next.Slots = append(next.Slots, r.unlisted(events, next.Slots)...)
-	line := slots.Queue(events, next.Slots)
-	if queue == nil && len(next.Slots)+len(line) == 0 {
+	waiting := slots.Queue(events, next.Slots)
+	if queue == nil && len(next.Slots)+len(waiting) == 0 {
 		return nil
 	}
 	repository.Status.SetQueue(r.namespace, next)
-	free := max(0, limit-len(repository.Status.Slots()))
-	next.Slots = append(next.Slots, line[:min(free, len(line))]...)
+	given := min(len(waiting), max(0, limit-len(repository.Status.Slots())))
+	next.Slots = append(next.Slots, waiting[:given]...)
 	r.setTimes(next.Slots)
-	next.Queued = len(line) - min(free, len(line))
+	next.Queued = len(waiting) - given
 	repository.Status.SetQueue(r.namespace, next)
 	return append(later, recheck(next, events))
 }

@@ -48,10 +48,8 @@ func NewController(o Options) injection.ControllerConstructor {
 		client := plumblineclient.Get(ctx).PlumblineV1alpha1()
 		open := o.Events.Informer(ctx).Lister().GitEvents(o.Namespace)
 		r := &Reconciler{
-			namespace: o.Namespace,
-			events: client.GitEvents(
-				o.Namespace,
-			),
+			namespace:  o.Namespace,
+			events:     client.GitEvents(o.Namespace),
 			payloads:   client.EventPayloads(o.Namespace),
 			tombstones: client.TombstonePages(o.Namespace),
 			secrets:    kubeclient.Get(ctx).CoreV1(),
@@ -64,10 +62,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			clock:    clock.RealClock{},
 		}
 		var err error
-		if r.metrics, err = newMetrics(
-			otel.Meter(meterName),
-			func() bool { return r.IsLeaderFor(name(o.Namespace)) },
-		); err != nil {
+		sweeps := func() bool { return r.IsLeaderFor(name(o.Namespace)) }
+		if r.metrics, err = newMetrics(otel.Meter(meterName), sweeps); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		objects := metadata.NewForConfigOrDie(injection.GetConfig(ctx))

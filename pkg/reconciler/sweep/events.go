@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -37,14 +36,7 @@ const (
 // delivery that receivers recorded. A redelivery that is processed again is a delivery of its own
 // under the same key, and can be redelivered as long after that.
 func (r *Reconciler) until(ctx context.Context, event metav1.Object, again bool) time.Time {
-	delivered, now := event.GetCreationTimestamp().Time, r.clock.Now()
-	if at, err := time.Parse(
-		time.RFC3339,
-		event.GetAnnotations()[plumbline.DeliveredAgainAnnotation],
-	); err == nil &&
-		at.After(delivered) {
-		delivered = at
-	}
+	delivered, now := v1alpha1.LastDelivered(event), r.clock.Now()
 	if delivered.After(now) { // by the clock of a receiver, or of the API server
 		delivered = now
 	}

@@ -135,9 +135,8 @@ func (r *Reconciler) deleteUnlessHung(ctx context.Context, event *v1alpha1.GitEv
 func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent) error {
 	ctx, cancel := context.WithTimeout(ctx, lateBudget)
 	defer cancel()
-	faults := []error{
-		r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name)),
-	} // its plan may never have been accepted
+	// Its plan may never have been accepted.
+	faults := []error{r.deleteSecret(ctx, event.Namespace, names.PlanSecretName(event.Name))}
 	for i := range event.Status.Runs {
 		faults = append(faults, r.deleteUnlessLeft(ctx, event.Namespace, &event.Status.Runs[i]))
 	}

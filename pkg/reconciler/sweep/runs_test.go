@@ -58,7 +58,7 @@ func TestEachRunWithoutAnOpenEventIsClosed(t *testing.T) {
 	w.running("b", "b", "push-open")
 	w.pass()
 	if len(given.given) != page+1 || given.given["b/a"] != 1 || given.given["b/b"] != 0 {
-		t.Errorf("%d runs were met, b/a %d times and that of an open event %d times", len(given.given), given.given["b/a"], given.given["b/b"])
+		t.Errorf("%d runs were handled, b/a %d times and that of an open event %d times", len(given.given), given.given["b/a"], given.given["b/b"])
 	}
 }
 
@@ -69,7 +69,7 @@ func TestEachGivenUpReportIsRepeated(t *testing.T) {
 	w := newEnv(t)
 	given := &closer{given: map[string]int{}, err: errors.New("not now")}
 	w.sweep.closer = given
-	met := func(namespace string, unreported bool, events int) (n int) {
+	handled := func(namespace string, unreported bool, events int) (n int) {
 		var names []string
 		for range events {
 			event := w.settled(fmt.Sprint("event ", len(w.events)))
@@ -82,14 +82,14 @@ func TestEachGivenUpReportIsRepeated(t *testing.T) {
 		}
 		return n
 	}
-	if n := met("reported", false, 3); n != 0 {
-		t.Errorf("%d that are reported were met", n)
+	if n := handled("reported", false, 3); n != 0 {
+		t.Errorf("%d that are reported were handled", n)
 	}
-	if n := met("quiet", true, 3); n != 3 {
-		t.Errorf("%d of 3 were met", n)
+	if n := handled("quiet", true, 3); n != 3 {
+		t.Errorf("%d of 3 were handled", n)
 	}
-	if n := met("hostile", true, maxClosed); n != maxClosedOf {
-		t.Errorf("of one namespace %d were met, want %d", n, maxClosedOf)
+	if n := handled("hostile", true, maxClosed); n != maxClosedOf {
+		t.Errorf("of one namespace %d were handled, want %d", n, maxClosedOf)
 	}
 }
 
@@ -145,21 +145,21 @@ func TestRunsWithoutWorkTakeTurns(t *testing.T) {
 			w.running("quiet", "lost", "push-gone")
 			all := c.namespaces*c.runs + 1
 			w.pass()
-			if met := len(given.given); met > c.first+1 {
-				t.Errorf("the first pass checked %d runs", met)
+			if checked := len(given.given); checked > c.first+1 {
+				t.Errorf("the first pass checked %d runs", checked)
 			}
 			for range c.passes - 1 {
 				w.pass()
 			}
 			if len(given.given) != all {
-				t.Errorf("after %d passes %d of %d runs were met", c.passes, len(given.given), all)
+				t.Errorf("after %d passes %d of %d runs were handled", c.passes, len(given.given), all)
 			}
 			for range c.passes {
 				w.pass()
 			}
 			for run, n := range given.given {
 				if n < 2 {
-					t.Fatalf("after %d passes %s was met %d times", 2*c.passes, run, n)
+					t.Fatalf("after %d passes %s was handled %d times", 2*c.passes, run, n)
 				}
 			}
 		})
@@ -181,7 +181,7 @@ func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	w.pass()
 	w.pass()
 	if given.given["quiet/lost"] == 0 {
-		t.Errorf("after two passes %d runs were met, and not that of another namespace", len(given.given))
+		t.Errorf("after two passes %d runs were handled, and not that of another namespace", len(given.given))
 	}
 }
 

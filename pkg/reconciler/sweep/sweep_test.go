@@ -156,7 +156,7 @@ func TestBadObjectStopsNothingElse(t *testing.T) {
 		"an event that cannot be read":               {func(w *env) { w.refuse("get gitevents", w.settled("x").Name) }, 0},
 		"an event that the API server never answers": {func(w *env) { w.hang("get gitevents", w.settled("x").Name) }, 0},
 		"an event at which the sweep panics":         {func(w *env) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0},
-		"a page that somebody wrote": {func(w *env) {
+		"a page that a user wrote": {func(w *env) {
 			w.pages["x"] = &v1alpha1.TombstonePage{ObjectMeta: w.object("x"), Entries: []string{"x", ""}}
 		}, 0},
 	} {

@@ -151,7 +151,7 @@ func TestConditionsOfManyRepositoriesDelayNoCopy(t *testing.T) {
 	}
 	w.store(secret("team", name, webhook("one")))
 	w.repository("team", "app", name)
-	told := func() (n int) {
+	written := func() (n int) {
 		for i := range many {
 			if w.condition("hostile", fmt.Sprint("app-", i)) == "False SecretMissing" {
 				n++
@@ -169,7 +169,7 @@ func TestConditionsOfManyRepositoriesDelayNoCopy(t *testing.T) {
 	})
 	for _, want := range []int{maxConditions, 2 * maxConditions, many} {
 		w.reconcile()
-		if got := told(); got != want {
+		if got := written(); got != want {
 			t.Errorf("%d conditions are written, want %d", got, want)
 		}
 		w.clock.SetTime(w.clock.Now().Add(moreAfter))

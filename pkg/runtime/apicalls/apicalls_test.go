@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A call that the API server refuses is counted by what it was and why it failed, and its caller
-// sees the answer whole.
+// A call that the API server refuses is counted by its verb, its resource and the reason. Its
+// caller gets the whole response.
 func TestCount(t *testing.T) {
 	t.Parallel()
 	const runs = "/apis/tekton.dev/v1/namespaces/ci/pipelineruns"
@@ -110,7 +110,7 @@ func TestCountWithoutAnswer(t *testing.T) {
 	}
 }
 
-// However many names a cluster makes up, only the first become labels.
+// Only the first names of webhooks become labels, however many a cluster has.
 func TestNamesAreBounded(t *testing.T) {
 	t.Parallel()
 	n := newNames(2)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package leaderelection elects which process works on which keys. The keys of a queue are divided
+// into buckets, and each bucket has a lease.
 package leaderelection
 
 import (

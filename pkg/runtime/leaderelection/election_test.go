@@ -106,24 +106,23 @@ func TestLeaseIsHeldUntilTheWorkIsDone(t *testing.T) {
 	close(leader.letGo)
 	leader.election.Wait()
 	if leader.queue.Holds(event) {
-		t.Error("the first still holds a lease that it has given back")
+		t.Error("the first still holds a lease that it has released")
 	}
 	await(t, other.promoted, "the other one leads")
 }
 
-// Work that hangs keeps the lease for the time Drain only, and may send nothing after that.
+// Work that hangs keeps the lease until the drain limit, and may send nothing after that.
 func TestLeaseIsReleasedDespiteHangingWork(t *testing.T) {
 	leader, other, _ := pair(t, time.Millisecond)
 	leader.stop()
 	await(t, other.promoted, "the other one leads")
 	if leader.queue.Holds(event) {
-		t.Error("what hangs could go on beside the other process")
+		t.Error("what hangs could go on next to the other process")
 	}
 	close(leader.letGo)
 }
 
-// A lease that somebody deleted is stood for at once, too: it is the operator's way to end a dead
-// process's.
+// A process requests a deleted lease at once, too: an operator deletes the lease of a dead process.
 func TestDeletedLeaseIsRecreated(t *testing.T) {
 	client := fake.NewClientset()
 	if err := resourceLock(client).Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
@@ -140,8 +139,8 @@ func TestDeletedLeaseIsRecreated(t *testing.T) {
 	await(t, p.promoted, "it leads")
 }
 
-// A renewal that is under way when the process is told to end is answered first: if it landed after
-// the lease was read, that could not be given back.
+// A renewal in flight is not cancelled when the process has to end. If it was applied after the
+// lease was read, the release of the lease would fail.
 func TestRenewalIsNotCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), lease)
 	cancel()
@@ -158,8 +157,8 @@ func TestRenewalIsNotCancelled(t *testing.T) {
 	}
 }
 
-// A process that was paused reads that another one has got the lease: it holds nothing, and does
-// not end the other one's lease.
+// A process that was paused reads that another process has the lease. It holds nothing, and does
+// not release the lease of the other process.
 func TestLeaseOfAnotherProcessIsNotReleased(t *testing.T) {
 	client := fake.NewClientset()
 	p := start(t, client, "paused", lease)
@@ -172,8 +171,8 @@ func TestLeaseOfAnotherProcessIsNotReleased(t *testing.T) {
 	}
 }
 
-// A process that was paused for longer than the lease lasts no longer counts itself as the holder,
-// even before it has asked the API server.
+// A process that was paused for longer than the lease lasts does not hold it any more, even before
+// it reads the lease.
 func TestExpiredLeaseIsNotHeld(t *testing.T) {
 	term := &term{queue: &LeasedReconciler{}}
 	l := &lock{term: term, limit: lease, lease: time.Millisecond}
@@ -184,8 +183,8 @@ func TestExpiredLeaseIsNotHeld(t *testing.T) {
 	eventually(t, "a lease that is over is not held", func() bool { return !term.holds() })
 }
 
-// A process that reads that its lease is another one's, or was, begins nothing more, and stands
-// again.
+// A process that reads that its lease is another process's, or was, starts nothing more, and
+// requests the lease again.
 func TestTakenLeaseIsLostAtOnce(t *testing.T) {
 	for _, holder := range []string{"other", ""} {
 		inner := &recorded{identity: "we", record: resourcelock.LeaderElectionRecord{HolderIdentity: holder}}
@@ -200,7 +199,8 @@ func TestTakenLeaseIsLostAtOnce(t *testing.T) {
 	}
 }
 
-// The watch tells that a lease was given back while this process gets it already: it keeps it.
+// The watch reports that a lease was released while this process is getting it already. The process
+// keeps it.
 func TestLeaseBeingTakenIsNotReleased(t *testing.T) {
 	attempt, retry := context.WithCancel(t.Context())
 	term := &term{queue: &LeasedReconciler{}, retry: retry}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderelection elects which process works on which keys: each lease is one part of them.
 package leaderelection
 
 import (

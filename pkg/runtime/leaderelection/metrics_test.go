@@ -19,8 +19,8 @@ type bucket struct {
 
 func (b bucket) Name() string { return b.name }
 
-// The gauge follows what is promoted and demoted, keeps the reconciler's own functions, and is not
-// misled by the end of an election that was never won.
+// The gauge follows promotions and demotions. The reconciler's own functions are still called. A
+// demotion without a promotion does not change the gauge.
 func TestCount(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
@@ -47,7 +47,7 @@ func TestCount(t *testing.T) {
 	funcs["a"].Demote(bucket{name: "0"})
 	funcs["b"].Demote(bucket{name: "1"})
 	if promoted != 2 {
-		t.Errorf("the reconciler was told %d times that it leads, want 2", promoted)
+		t.Errorf("the reconciler was promoted %d times, want 2", promoted)
 	}
 	got := collect(t, reader)
 	for name, want := range map[string]int64{"plumbline.leases.held/a": 1, "plumbline.leases.held/b": 1, "plumbline.leases/a": 2} {

@@ -13,8 +13,8 @@ import (
 	"knative.dev/pkg/reconciler"
 )
 
-// Of a queue whose keys are known only the leases with a key are stood for: its two keys are led,
-// and there are no others.
+// If the keys of a queue are known, only leases with a key are requested: here two, and the process
+// leads both keys.
 func TestNoElectionForALeaseWithoutAKey(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, stop := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Leases that are taken together are not renewed together for long: their times differ, and none is
-// longer than what is configured.
+// Leases that are taken together are not renewed together for long. Their periods differ, and none
+// is longer than configured.
 func TestLeasesAreRenewedAtDifferentTimes(t *testing.T) {
 	t.Parallel()
 	const period, leases = 10 * time.Second, 50

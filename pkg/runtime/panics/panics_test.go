@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The panic of a goroutine is met again by the one that waits for it, with its stack.
+// The goroutine that waits for another one panics with the panic of that one and its stack.
 func TestAgainRepeatsThePanic(t *testing.T) {
 	t.Parallel()
 	var c Catcher

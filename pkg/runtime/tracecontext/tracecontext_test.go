@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// What one process stores is the parent in another; without tracing, or with an annotation that is
-// none, there is no parent and nothing is stored.
+// The span that one process stores is the parent in another process. Without tracing nothing is
+// stored. An invalid annotation is no parent.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "accept")
@@ -22,13 +22,13 @@ func TestRoundTrip(t *testing.T) {
 	}
 	want := `{"traceparent":"00-` + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() + `-01"}`
 	if got := Tekton(stored); got != want {
-		t.Errorf("Tekton is told %s, want %s", got, want)
+		t.Errorf("Tekton gets %s, want %s", got, want)
 	}
 	if got := Annotations(t.Context()); got != nil {
 		t.Errorf("without a span %v is stored", got)
 	}
 	if got := Tekton(nil); got != "" {
-		t.Errorf("without a span Tekton is told %q", got)
+		t.Errorf("without a span Tekton gets %q", got)
 	}
 	for _, annotations := range []map[string]string{nil, {"plumbline.dev/traceparent": "00-nonsense"}} {
 		if got := trace.SpanContextFromContext(With(t.Context(), annotations)); got.IsValid() {

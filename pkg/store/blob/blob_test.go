@@ -93,7 +93,7 @@ func TestPackingIsDeterministicAndBounded(t *testing.T) {
 	}
 }
 
-// What somebody holds itself is read as what is in chunks is, and as closely looked at.
+// A stream without chunks is read and checked like one in chunks.
 func TestUnpackWholeStream(t *testing.T) {
 	data := []byte(`{"ref":"refs/heads/main"}`)
 	packed, err := blob.Pack(data[:5], data[5:])
@@ -122,8 +122,8 @@ func TestUnpackWholeStream(t *testing.T) {
 			t.Errorf("%s: %v, want the fault CorruptPayload", name, err)
 		}
 	}
-	// A reader that looks for chunks, as the version before does, finds that this is none of its
-	// blobs. It must not take it for one that was deleted.
+	// A reader that expects chunks, as the version before does, reports a reference without chunks
+	// as corrupt, and not as deleted.
 	if _, err := blob.Read(t.Context(), shelf{}, ref); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
 		t.Errorf("%v, want the fault CorruptPayload", err)
 	}

@@ -27,7 +27,7 @@ func (s shelf) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1alph
 	return &v1alpha1.EventPayload{Data: data}, nil
 }
 
-// Whatever the chunks hold, Read returns the bytes of the digest or says that they are not.
+// Whatever is in the chunks, Read returns bytes with the right digest, or an error.
 func FuzzRead(f *testing.F) {
 	for _, data := range []string{"", `{"ref":"refs/heads/main"}`, "\x1f\x8b\x08", "\x00"} {
 		f.Add([]byte(data), []byte{}, 0, int64(len(data)), int32(1))

@@ -18,8 +18,8 @@ func (poison) Create(context.Context, *v1alpha1.EventPayload, metav1.CreateOptio
 	panic("poison")
 }
 
-// A panic while one payload is written is met by the caller, who may catch it: it does not end the
-// process.
+// A panic while a payload is written is passed to the caller, which may catch it. It does not end
+// the process.
 func TestWritePassesPanicsToTheCaller(t *testing.T) {
 	t.Parallel()
 	defer func() {

@@ -28,8 +28,8 @@ func (quick) Get(context.Context, string, metav1.GetOptions) (*v1alpha1.EventPay
 
 func (quick) Delete(context.Context, string, metav1.DeleteOptions) error { return nil }
 
-// The usual blob is written, read and deleted at once. The largest takes pauses, for less than the
-// time a delivery has.
+// A usual blob is written, read and deleted without pauses. The largest one has pauses, which take
+// less time than a delivery has.
 func TestLargeBlobPausesBetweenCalls(t *testing.T) {
 	t.Parallel()
 	for chunks, want := range map[int]struct{ write, other time.Duration }{8: {}, 108: {time.Second, 2 * time.Second}} {

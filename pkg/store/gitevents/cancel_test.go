@@ -31,9 +31,9 @@ func TestTrimKeepsPriorities(t *testing.T) {
 	}
 }
 
-// Of an event that is cancelled the cache keeps by which others, and each pipeline that ends once;
-// of one that cancels what and by what; of every other neither. An informer trims a streamed list
-// twice.
+// For a cancelled event, the cache has the events that cancel it, and each cancelled pipeline once.
+// For an event that cancels others, it has what is cancelled. Other events have neither. An
+// informer trims a streamed list twice.
 func TestTrimKeepsCancellations(t *testing.T) {
 	t.Parallel()
 	const name = plumbline.CancelAnnotation + "comment-1"
@@ -57,8 +57,8 @@ func TestTrimKeepsCancellations(t *testing.T) {
 	}
 }
 
-// What tells which of several events is newest stays: commits, branch or pull request, times, and
-// whose runs end whose.
+// The cache has what shows which of several events is the newest: commits, branch or pull request,
+// times, and which event cancels which.
 func TestTrimKeepsWhatOrdersEvents(t *testing.T) {
 	t.Parallel()
 	e := open("comment", "north/app")

@@ -82,7 +82,7 @@ func matches(selector fields.Selector, event *v1alpha1.GitEvent) bool {
 	return selector.Matches(fields.Set{"status.phase": string(event.Status.Phase)})
 }
 
-// settle writes an event's last status. To who selects open events that is a deletion.
+// settle writes the last status of an event. A watch of open events reports that as a deletion.
 func (s *server) settle(event *v1alpha1.GitEvent) {
 	after := event.DeepCopy()
 	after.ResourceVersion, after.Status.Phase = after.ResourceVersion+"1", v1alpha1.PhaseSettled
@@ -123,7 +123,7 @@ func names(events []*v1alpha1.GitEvent) string {
 	return strings.Join(all, " ")
 }
 
-// eventually polls: what an informer is told it knows a moment later.
+// eventually polls, because an informer has a change only a moment later.
 func eventually(t *testing.T, what, want string, got func() string) {
 	t.Helper()
 	limit := time.After(10 * time.Second)
@@ -196,8 +196,7 @@ func TestOfIsEmptyBeforeTheInformerExists(t *testing.T) {
 	}
 }
 
-// What a replica keeps of an event is a fraction of the event, and does not grow with what people
-// write.
+// The cached part of an event is a fraction of it, and does not grow with the texts of users.
 func TestTrimIsSmall(t *testing.T) {
 	t.Parallel()
 	event := large(2)
@@ -228,7 +227,7 @@ func marshal(t *testing.T, event *v1alpha1.GitEvent) string {
 	return string(data)
 }
 
-// large is a planned event with ended runs and long texts everywhere.
+// large is a planned event with finished runs and long texts everywhere.
 func large(runs int) *v1alpha1.GitEvent {
 	const words = "words that somebody wrote "
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))

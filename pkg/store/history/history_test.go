@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// pages answers with two events a page.
+// pages returns two events a page.
 type pages struct {
 	events  []v1alpha1.GitEvent
 	endless bool
@@ -69,7 +69,7 @@ func TestListIsComplete(t *testing.T) {
 	}
 }
 
-// The memory for more than a page is taken before it is read, and what does not matter takes none.
+// Memory for more than a page is reserved before that is read. Events that do not matter need none.
 func TestListReservesMemory(t *testing.T) {
 	t.Parallel()
 	var events []v1alpha1.GitEvent
@@ -101,7 +101,7 @@ func TestListReservesMemory(t *testing.T) {
 	}
 }
 
-// Comments that have started and approved nothing decide nothing, once they are settled.
+// Settled comments that have started and approved nothing do not matter for decisions.
 func TestMatters(t *testing.T) {
 	t.Parallel()
 	comment := func(d v1alpha1.Disposition, change func(*v1alpha1.GitEvent)) *v1alpha1.GitEvent {
@@ -134,7 +134,7 @@ func TestMatters(t *testing.T) {
 	}
 }
 
-// A visitor ends the list, and sees open events alone if it asks for those.
+// The list ends when visit returns false. EachOpen visits open events only.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	events := []v1alpha1.GitEvent{event("a", 1), event("b", 2), event("c", 3), event("d", 4), event("e", 5)}
@@ -166,7 +166,7 @@ func TestSHAIsThatOfThePlan(t *testing.T) {
 	}
 }
 
-// Each receiver has a clock of its own: the API server's orders what they have recorded.
+// Events are in the order of the API server's clock, because each receiver has its own.
 func TestListIsInCreationOrder(t *testing.T) {
 	t.Parallel()
 	created := func(name string, received, created int64) v1alpha1.GitEvent {

@@ -18,7 +18,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// annotated are pages that remember what was annotated, and may refuse it.
+// annotated are pages that store which events were annotated, and may refuse that.
 type annotated struct {
 	pages
 	names  []string
@@ -30,8 +30,8 @@ func (a *annotated) Patch(_ context.Context, name string, _ types.PatchType, _ [
 	return nil, a.refuse
 }
 
-// An event lets older ones go first that are about to be planned, not for long and none that waits
-// for something, and has those read again that may decide at the same moment.
+// An event waits until older ones are planned, for a short time and not for those that wait for
+// something. It makes the events read again that may be planned at the same time.
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	comment := func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{ID: 1} }
@@ -83,7 +83,8 @@ func TestFirst(t *testing.T) {
 	}
 }
 
-// While the others cannot be listed or told nothing is decided; one that is gone needs not be told.
+// Nothing is decided while the other events cannot be listed or annotated. A deleted one is
+// skipped.
 func TestFirstIsRetriedAfterARefusal(t *testing.T) {
 	t.Parallel()
 	me, other := event("me", 10), event("z", 10)

@@ -35,7 +35,8 @@ func run(name, installation, state string) *pipelinev1.PipelineRun {
 	}}
 }
 
-// What is done and reported is neither listed nor watched, nor what another installation made.
+// Runs that are finished and reported, and those of another installation, are neither listed nor
+// watched.
 func TestCompletedRunsAreNotWatched(t *testing.T) {
 	t.Parallel()
 	unlabelled := run("unlabelled", "plumbline", "")
@@ -150,7 +151,7 @@ func marshal(t *testing.T, run *pipelinev1.PipelineRun) string {
 	return string(data)
 }
 
-// large is an ended run of ten tasks, as Tekton leaves it, that is being deleted.
+// large is a finished run of ten tasks that is being deleted, as Tekton leaves it.
 func large() *pipelinev1.PipelineRun {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	run := run("large", "plumbline", pipelinesascode.StateStarted)

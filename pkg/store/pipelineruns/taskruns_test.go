@@ -16,8 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
-// pages is an API server that has so many TaskRuns of whatever run is asked for, each with a lot in
-// it.
+// pages is an API server that has so many TaskRuns for each run, each with large fields.
 type pages struct {
 	tektonv1.TaskRunInterface
 	all     int
@@ -47,7 +46,7 @@ func (p *pages) List(_ context.Context, o metav1.ListOptions) (*pipelinev1.TaskR
 // message is too long for a report.
 func message() string { return "it failed " + strings.Repeat("ü", 40<<10) }
 
-// stuffed is a failed TaskRun that somebody has made large.
+// stuffed is a failed TaskRun that a user has made large.
 func stuffed(n int) *pipelinev1.TaskRun {
 	now := metav1.Now()
 	run := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
@@ -61,8 +60,8 @@ func stuffed(n int) *pipelinev1.TaskRun {
 	return run
 }
 
-// However many TaskRuns there are that seem to be a run's, and however large, few of them are
-// decoded at once, and little is kept.
+// A user may create many large TaskRuns that seem to be of a run. Few of them are decoded at once,
+// and little of them is stored.
 func TestTaskRunsOfIsBounded(t *testing.T) {
 	t.Parallel()
 	for all, want := range map[int]int{0: 0, 3: 3, 60: 60, 2000: 1000} {

@@ -16,7 +16,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
 
-// A namespace makes one large plan at once, the process two, and both together keep their pace.
+// A namespace makes one large plan at once, and the process two. Both together stay within the
+// limit of CPU time.
 func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	t.Parallel()
 	store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
@@ -59,8 +60,8 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	}
 }
 
-// Work that takes longer at once than the pace lets through at once waits for as long as it takes,
-// and is not put off for ever.
+// Work that takes longer than the burst waits for as long as the limit requires, and is not
+// deferred forever.
 func TestLongWorkIsThrottledAndFinishes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -45,7 +45,7 @@ func newFixture(t *testing.T, event *v1alpha1.GitEvent) *fixture {
 	return w
 }
 
-// pushed is an event that holds its payload.
+// pushed is an event that has its payload.
 func pushed(body string) *v1alpha1.GitEvent {
 	packed, err := blob.Pack([]byte(body))
 	if err != nil {
@@ -75,7 +75,7 @@ func manifest(name string, noise int) plans.Manifest {
 	return plans.Manifest{Name: name, JSON: text}
 }
 
-// calls are those that were made, in order.
+// calls are the calls so far, in order.
 func (w *fixture) calls() (all []string) {
 	for _, action := range w.client.Actions() {
 		all = append(all, action.GetVerb()+" "+action.GetResource().Resource)

@@ -30,7 +30,7 @@ func TestPayloadIsReadFromTheEvent(t *testing.T) {
 	}
 }
 
-// A payload that was removed is missing for good; whatever else goes wrong is not.
+// A payload that was removed is missing permanently. No other failure means that.
 func TestUnreadablePayload(t *testing.T) {
 	t.Parallel()
 	removed := pushed("x")
@@ -99,8 +99,8 @@ func TestLargePlanIsNotInTheStatus(t *testing.T) {
 	}
 }
 
-// S5: a plan is counted before it is written, once however often it is written, and what it takes
-// is what is counted.
+// S5: a plan is counted before it is written, and once however often it is written. The bytes that
+// it takes are counted.
 func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -138,7 +138,7 @@ func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	}
 }
 
-// S5: a plan over its budget waits, and nothing of it is written.
+// S5: a plan that exceeds its budget waits, and nothing of it is written.
 func TestPlanOverBudgetWaits(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")
@@ -191,8 +191,8 @@ func TestFailedCountIsUndone(t *testing.T) {
 	}
 }
 
-// Before an event is settled its payload is removed, by one patch or as EventPayloads, and its
-// plan. All of it may be repeated.
+// Before an event settles, its payload and its plan are removed: from the event with one patch, and
+// from EventPayloads. Both may be repeated.
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	event := pushed("x")

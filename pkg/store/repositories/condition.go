@@ -24,7 +24,8 @@ type State struct {
 	Reason, Message string
 }
 
-// Condition writes one condition of Repositories. A Repository gets none before it is not true.
+// Condition writes one condition of Repositories. It does not add the condition to a Repository for
+// which it would be true.
 type Condition struct {
 	Type     apis.ConditionType
 	Client   typed.RepositoriesGetter

@@ -90,7 +90,7 @@ func (a *Asker) Run(stop <-chan struct{}) {
 		}
 		if err != nil && !failing {
 			a.logger.Warnw(
-				"asking for missed deliveries to be looked for failed and is repeated; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden",
+				"telling the controllers that webhooks may be undelivered failed, and is retried; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden",
 				"error",
 				err.Error(),
 			)

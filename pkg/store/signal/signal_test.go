@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// patches is an API server that fails as often as failures says, and then takes patches.
+// patches is an API server that fails so many times (failures), and then accepts patches.
 type patches struct {
 	failures int
 	err      error                  // what it fails with; nil is that it is away
@@ -52,7 +52,7 @@ func run(t *testing.T, p *patches, every time.Duration) *Asker {
 	return a
 }
 
-// An ask is repeated until the API server has taken it, and not after that.
+// A request is repeated until the API server has accepted it, and not after that.
 func TestAskIsRetriedDuringAnOutage(t *testing.T) {
 	p := &patches{failures: 3, tries: make(chan *corev1.ConfigMap, 10)}
 	a := run(t, p, time.Millisecond)
@@ -79,7 +79,7 @@ func TestAskIsRetriedDuringAnOutage(t *testing.T) {
 	}
 }
 
-// However many deliveries are refused, what follows waits and is one ask.
+// However many deliveries are refused after a request, they cause one more, later.
 func TestManyAsksAreOneRequest(t *testing.T) {
 	p := &patches{tries: make(chan *corev1.ConfigMap, 10)}
 	a := run(t, p, time.Hour)
@@ -93,8 +93,8 @@ func TestManyAsksAreOneRequest(t *testing.T) {
 	}
 }
 
-// An API server that answers that there is no such ConfigMap, or no right, is not asked each
-// second: config/ may never be applied.
+// If the ConfigMap is missing or may not be patched, the request is not repeated each second:
+// config/ may never be applied.
 func TestForbiddenAskIsRetriedRarely(t *testing.T) {
 	resource := corev1.Resource("configmaps")
 	for _, err := range []error{apierrors.NewNotFound(resource, Asks), apierrors.NewForbidden(resource, Asks, nil)} {

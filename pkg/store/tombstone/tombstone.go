@@ -5,6 +5,7 @@
 package tombstone
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -141,10 +142,7 @@ func Add(page *v1alpha1.TombstonePage, fresh []Entry, now time.Time) (lost int) 
 		}
 	}
 	slices.SortFunc(kept, func(a, b Entry) int {
-		if c := a.Until.Compare(b.Until); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Event, b.Event)
+		return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Event, b.Event))
 	})
 	lost = max(0, len(kept)-v1alpha1.MaxTombstones)
 	page.Entries = make([]string, 0, len(kept)-lost)

@@ -84,7 +84,7 @@ func TestFullPageDropsWhatExpiresFirst(t *testing.T) {
 	}
 }
 
-// The bound that the documentation names, in bytes as JSON holds them.
+// The limit that the documentation names, in bytes of JSON.
 func TestLineHasAtMost200Bytes(t *testing.T) {
 	t.Parallel()
 	longest := event("x", v1alpha1.DispositionRefused)

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
 const (
@@ -88,6 +90,17 @@ func (e *GitEvent) RecordedAt() time.Time {
 		return e.Spec.ReceivedAt.Time
 	}
 	return e.CreationTimestamp.Time
+}
+
+// LastDelivered returns when the delivery of an event, which may be its metadata alone, was sent
+// last, as far as receivers have noted it.
+func LastDelivered(event metav1.Object) time.Time {
+	recorded := event.GetCreationTimestamp().Time
+	again, err := time.Parse(time.RFC3339, event.GetAnnotations()[plumbline.DeliveredAgainAnnotation])
+	if err == nil && again.After(recorded) {
+		return again
+	}
+	return recorded
 }
 
 // AsRecorded returns the event's spec with RecordedAt in place of the receiver's time.

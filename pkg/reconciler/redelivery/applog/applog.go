@@ -69,8 +69,8 @@ type memory struct {
 	ledger   ledger
 	schedule redelivery.Schedule
 	queue    redelivery.Queue
-	// gone are the deliveries that GitHub does not send again, and reported those whose owner was
-	// told so. Both are kept until the ledger has it.
+	// gone are the deliveries that GitHub does not send again. reported are those of them whose
+	// owner has got an Event. Both are cleared when the ledger is stored.
 	gone, reported map[string]bool
 	// lastRequest is when the last request began.
 	lastRequest time.Time

@@ -33,7 +33,7 @@ func TestUndeliveredWebhooksAreRequestedAfterASignal(t *testing.T) {
 		e.clock.Step(time.Second)
 	}
 	e.attempt("unhandled", 1, false, false)
-	e.deliver("of somebody else", 99)
+	e.deliver("of another installation", 99)
 	e.receive = nil
 	e.deliver("afterwards", 1)
 	e.signal()

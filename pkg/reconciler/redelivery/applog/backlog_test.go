@@ -24,15 +24,15 @@ import (
 // namespace above its budget makes it.
 type timed struct {
 	*env
-	page  time.Duration
-	heard time.Time
+	page      time.Duration
+	signalled time.Time
 }
 
 func (s *timed) Page(ctx context.Context, cursor string) ([]provider.Attempt, string, error) {
 	s.clock.Step(s.page)
-	if now := s.clock.Now(); now.Sub(s.heard) > 3*time.Second {
+	if now := s.clock.Now(); now.Sub(s.signalled) > 3*time.Second {
 		s.process.Signal()
-		s.heard = now
+		s.signalled = now
 	}
 	return s.env.Page(ctx, cursor)
 }

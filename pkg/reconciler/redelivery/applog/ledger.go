@@ -3,11 +3,11 @@
 package applog
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/roundrobin"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
@@ -173,32 +173,14 @@ func (l *ledger) fit(wanted []redelivery.Delivery, room int) []redelivery.Delive
 		return wanted
 	}
 	slices.SortStableFunc(wanted, byFirst)
-	roundRobin(wanted, func(d redelivery.Delivery) int64 { return d.Repository })
-	roundRobin(wanted, func(d redelivery.Delivery) string { return d.Tenant })
+	roundrobin.Sort(wanted, func(d redelivery.Delivery) int64 { return d.Repository })
+	roundrobin.Sort(wanted, func(d redelivery.Delivery) string { return d.Tenant })
 	for _, d := range wanted[room:] {
 		if d.First.Before(l.Through) {
 			l.readFrom(d.First)
 		}
 	}
 	return wanted[:room]
-}
-
-// roundRobin puts the first delivery of each owner before the second ones, and so on.
-func roundRobin[K comparable](all []redelivery.Delivery, owner func(redelivery.Delivery) K) {
-	type ranked struct {
-		redelivery.Delivery
-
-		rank int // among those of its owner
-	}
-	ranks, order := map[K]int{}, make([]ranked, 0, len(all))
-	for _, d := range all {
-		order = append(order, ranked{d, ranks[owner(d)]})
-		ranks[owner(d)]++
-	}
-	slices.SortStableFunc(order, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	for i, r := range order {
-		all[i] = r.Delivery
-	}
 }
 
 // wanted counts the deliveries that are still requested.

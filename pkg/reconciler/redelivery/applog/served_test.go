@@ -25,12 +25,12 @@ func TestNumberOfRecreatedRepository(t *testing.T) {
 		annotations map[string]string
 		want        bool
 	}{
-		"the Repository was made anew":              {by: "before", want: true},
+		"the Repository was recreated":              {by: "before", want: true},
 		"the new one is confirmed":                  {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/4"}, want: true},
 		"the new one is not confirmed":              {by: "uid"},
 		"the old one is confirmed":                  {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/9"}},
 		"what is confirmed cannot be read":          {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "4"}},
-		"made anew, and says that it is of another": {by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"}},
+		"recreated, and says that it is of another": {by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

@@ -20,7 +20,7 @@ type expired struct {
 	over map[string]bool
 	// unsure are those among them that may have succeeded, with the id of the oldest attempt.
 	unsure map[string]int64
-	// toReport are those that have not, and whose owner is to be told.
+	// toReport are those that have not, and whose owners get an Event.
 	toReport []redelivery.Delivery
 }
 

@@ -39,8 +39,8 @@ const (
 
 // heads is the state of the comparison of a project's heads with the GitEvents.
 type heads struct {
-	// wanted is true while deliveries may be lost: from the moment GitLab may have dropped some until
-	// a comparison finds no head without a record.
+	// wanted is true while deliveries may be lost: from the moment GitLab may have dropped some
+	// until a comparison finds no head without a record.
 	wanted bool
 	// next is when the next comparison may be made.
 	next time.Time

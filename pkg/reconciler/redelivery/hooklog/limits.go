@@ -5,6 +5,8 @@ package hooklog
 import (
 	"sync"
 	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 // limit is a limit that some steps share.
@@ -76,10 +78,7 @@ func (l *limits) reserve(one limit, now time.Time) time.Time {
 	if one.every == 0 {
 		return now
 	}
-	at := now
-	if free := l.free[one.name]; free.After(at) {
-		at = free
-	}
+	at := redelivery.Latest(now, l.free[one.name])
 	if len(l.free) > maxLimits {
 		for name, free := range l.free {
 			if !free.After(now) {

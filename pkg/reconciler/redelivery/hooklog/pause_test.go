@@ -46,7 +46,7 @@ func TestSuccessEndsThePause(t *testing.T) {
 		"no receiver responded, and now a test's event": {0, func(e *env) { e.test() }, true},
 		"it was refused, and one was taken":             {http.StatusServiceUnavailable, func(e *env) { e.deliver("new") }, true},
 		"it was refused, and a test proves nothing":     {http.StatusServiceUnavailable, func(e *env) { e.test() }, false},
-		"it was paused, and somebody tested": {0, func(e *env) {
+		"it was paused, and a user tested": {0, func(e *env) {
 			e.pause(10 * time.Minute)
 			e.test()
 		}, true},

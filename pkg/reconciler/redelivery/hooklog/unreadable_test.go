@@ -69,7 +69,7 @@ func (e *env) stuck(keys ...string) (waiting int, wait func()) {
 				inside.Add(1)
 				requeue, after := controller.IsRequeueKey(e.process.Reconcile(context.Background(), key))
 				if inside.Add(-1); !requeue || after <= 0 || after > retryFirst {
-					e.Errorf("%s comes back: %t, %v", key, requeue, after)
+					e.Errorf("%s is requeued: %t, %v", key, requeue, after)
 				}
 				if after > tokenEvery {
 					return

@@ -27,11 +27,11 @@ func TestVerdictOfARedeliveryIsReportedAgain(t *testing.T) {
 		first  error // the answer to the report that closes the check
 		want   []status.Conclusion
 	}{
-		"it has ended":                         {func(e *v1alpha1.GitEvent) { e.MarkTrue(v1alpha1.GitEventReported, "", "") }, nil, []status.Conclusion{status.Cancelled, status.Success}},
-		"it has, and nobody answers the first": {func(*v1alpha1.GitEvent) {}, down, []status.Conclusion{status.Cancelled, status.Success}},
-		"it was approved":                      {func(e *v1alpha1.GitEvent) { e.Status.Plan.EndsPending = true }, nil, []status.Conclusion{status.Cancelled, status.Skipped, status.Success}},
-		"its run goes on":                      {func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }, nil, []status.Conclusion{status.Cancelled}},
-		"nothing is planned yet":               {func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }, nil, []status.Conclusion{status.Cancelled}},
+		"it has ended":                          {func(e *v1alpha1.GitEvent) { e.MarkTrue(v1alpha1.GitEventReported, "", "") }, nil, []status.Conclusion{status.Cancelled, status.Success}},
+		"it has, and the first is not answered": {func(*v1alpha1.GitEvent) {}, down, []status.Conclusion{status.Cancelled, status.Success}},
+		"it was approved":                       {func(e *v1alpha1.GitEvent) { e.Status.Plan.EndsPending = true }, nil, []status.Conclusion{status.Cancelled, status.Skipped, status.Success}},
+		"its run goes on":                       {func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }, nil, []status.Conclusion{status.Cancelled}},
+		"nothing is planned yet":                {func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }, nil, []status.Conclusion{status.Cancelled}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -103,7 +103,7 @@ func TestUnresponsiveGitServiceDelaysNoOtherNamespace(t *testing.T) {
 }
 
 // While a Git service may not be called, reports for it find no worker. When it may be called
-// again, others do not wait for these, which will not come back.
+// again, other reports do not wait for them, because they are not requeued.
 func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

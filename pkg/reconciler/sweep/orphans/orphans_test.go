@@ -115,12 +115,12 @@ func (w *env) start() {
 			return map[string]string{"id": id}, map[string]string{}
 		},
 	}}
-	nobody := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	w.closer = &orphans.Closer{
 		Events: own.PlumblineV1alpha1().GitEvents(system), Claims: own.PlumblineV1alpha1().RepositoryClaims(system),
 		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Secrets: kube.CoreV1(), Providers: services, Clock: w.clock,
 		Credentials: credentials.New(orphans.OneByOne(credentials.Options{
-			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(nobody),
+			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(none),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,
 		}, func(_ time.Duration, do func()) { w.alarms = append(w.alarms, do) })),
 	}
@@ -199,7 +199,7 @@ func TestUnconfirmedRunIsNotReported(t *testing.T) {
 		"its label is no name":           func(w *env) { w.run.Labels[plumbline.EventLabel] = "No_Name" },
 		"its Repository is gone":         func(w *env) { w.objects = []runtime.Object{claim()} },
 		"its Repository has another URL": func(w *env) { w.run.Annotations[pipelinesascode.RepoURL] = "https://git.example/other/app" },
-		"nobody has claimed the URL":     func(w *env) { w.objects = []runtime.Object{repository()} },
+		"the URL is not claimed":         func(w *env) { w.objects = []runtime.Object{repository()} },
 		"another one has claimed it": func(w *env) {
 			c := claim()
 			c.Spec.Repository.Namespace = "others"

@@ -34,9 +34,8 @@ func (c *Closer) Report(
 		return err
 	}
 	service, known := c.Providers[event.Spec.Provider]
-	if namespace := event.Spec.Repository.Namespace; !known || c.backsOff(ofNamespace(namespace)) ||
-		c.backsOff(ofRepository(event)) ||
-		!may(namespace) {
+	namespace := event.Spec.Repository.Namespace
+	if !known || c.backsOff(ofNamespace(namespace)) || c.backsOff(ofRepository(event)) || !may(namespace) {
 		return nil
 	}
 	c.backOff(string(event.UID), retryAtMost)
@@ -55,11 +54,9 @@ func (c *Closer) Report(
 		event.MarkTrue(v1alpha1.GitEventReported, "", "")
 		event.Status.Outcome = status.Summary(&event.Status)
 	}
+	// Without this write it is reported again, which changes nothing.
 	_, err = c.Events.UpdateStatus(ctx, event, metav1.UpdateOptions{})
-	return errors.Join(
-		wrong,
-		kube("taking down what is reported of GitEvent "+event.Name, err),
-	) // otherwise it is reported again, which changes nothing
+	return errors.Join(wrong, kube("recording what is reported of GitEvent "+event.Name, err))
 }
 
 // givenUp reads an event; nil if it is backed off, or has nothing left to report.

@@ -150,7 +150,7 @@ func TestOtherEventsAreNotReported(t *testing.T) {
 	for name, change := range map[string]func(e *v1alpha1.GitEvent){
 		"everything was reported":       func(e *v1alpha1.GitEvent) { e.Status.Unreported = false },
 		"the event is open":             func(e *v1alpha1.GitEvent) { e.Status.Phase = "" },
-		"nobody serves its Git service": func(e *v1alpha1.GitEvent) { e.Spec.Provider = "none" },
+		"its Git service is not served": func(e *v1alpha1.GitEvent) { e.Spec.Provider = "none" },
 		"there is no such event":        func(e *v1alpha1.GitEvent) { e.Name = "push-2" },
 	} {
 		w := newEnv(t)
