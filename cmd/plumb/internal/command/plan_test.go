@@ -120,7 +120,7 @@ func TestMustStart(t *testing.T) {
 	}{
 		"what starts":       {[]string{"build", "docs"}, exitOK, ""},
 		"what does not":     {[]string{"build", "ready"}, exitAuthor, "plumb: ready would not start: on-label [ready] includes none of the labels []\n"},
-		"what nobody knows": {[]string{"web"}, exitAuthor, "plumb: web would not start: it is unknown here (.tekton/web.yaml:1: annotation pipelinesascode.tekton.dev/task: https://127.0.0.1:1/x.yaml: not fetched (--fetch))\n"},
+		"what is unknown":   {[]string{"web"}, exitAuthor, "plumb: web would not start: it is unknown here (.tekton/web.yaml:1: annotation pipelinesascode.tekton.dev/task: https://127.0.0.1:1/x.yaml: not fetched (--fetch))\n"},
 		"what is not there": {[]string{"biuld"}, exitAuthor, "plumb: biuld would not start: no pipeline has that name (all: build, deploy, docs, ready, web)\n"},
 		"two that do not":   {[]string{"ready", "deploy"}, exitAuthor, "plumb: ready would not start: on-label [ready] includes none of the labels []\nplumb: deploy would not start: no annotation pipelinesascode.tekton.dev/on-event\n"},
 	} {
