@@ -41,6 +41,6 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 }
 
 // Actor returns the actor of the delivery, which GitHub has signed.
-func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
-	return told, nil
+func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, reported string) (string, error) {
+	return reported, nil
 }
