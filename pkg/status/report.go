@@ -109,11 +109,8 @@ func (r *report) brief(condition *apis.Condition) string {
 
 // ended is Tekton's last word on the run.
 func (r *report) ended(condition *apis.Condition) string {
-	return "<p>The PipelineRun ended with <b>" + line(
-		condition.Reason,
-	) + "</b>: " + r.bounded(
-		line(withoutHint(condition.Message, r.facts)),
-	) + "</p>"
+	message := r.bounded(line(withoutHint(condition.Message, r.facts)))
+	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + message + "</p>"
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {

@@ -40,7 +40,7 @@ type minter struct {
 
 	mu      sync.Mutex
 	cached  provider.Token // empty until one is minted
-	since   time.Time      // when the mint of kept was started
+	since   time.Time      // when the mint of cached was started
 	running *minting
 }
 

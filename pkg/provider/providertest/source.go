@@ -32,15 +32,8 @@ func testConnect(t *testing.T, open func(*testing.T) Env) {
 			t.Errorf("project named %q: %v, want an Operator fault", name, err)
 		}
 	}
-	if _, err := w.Provider.Connect(
-		t.Context(),
-		w.BaseURL,
-		w.Project,
-		provider.Credentials{},
-	); !fault.Is(
-		err,
-		fault.Operator,
-	) {
+	_, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, provider.Credentials{})
+	if !fault.Is(err, fault.Operator) {
 		t.Errorf("no credentials: %v, want an Operator fault", err)
 	}
 	testRunToken(t, w)
