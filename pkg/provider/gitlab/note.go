@@ -21,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 const (

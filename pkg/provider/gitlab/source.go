@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // Head implements provider.Source. It calls GitLab only if the payload does not describe the
