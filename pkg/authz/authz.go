@@ -197,16 +197,14 @@ func (ev *evaluation) decide(ctx context.Context) (rules.Decision, error) {
 func (ev *evaluation) accessInput() rules.Input {
 	spec := ev.Spec
 	in := rules.Input{
-		Trigger:    spec.Trigger,
-		Comment:    spec.Comment != nil,
-		Label:      spec.EventType == match.LabelEvent,
-		Restricted: ev.repository.Spec.Restricts() != "",
-		SameRepository: SameRepository(
-			ev.Spec,
-		),
-		Approved: ev.Approval != nil,
-		Members:  ev.config.MembersMayRun,
-		Known:    ev.lookups.known,
+		Trigger:        spec.Trigger,
+		Comment:        spec.Comment != nil,
+		Label:          spec.EventType == match.LabelEvent,
+		Restricted:     ev.repository.Spec.Restricts() != "",
+		SameRepository: SameRepository(spec),
+		Approved:       ev.Approval != nil,
+		Members:        ev.config.MembersMayRun,
+		Known:          ev.lookups.known,
 	}
 	if ev.Command != nil {
 		in.Command = rules.Command(ev.Command.Kind)
