@@ -37,7 +37,7 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	case "triage", "read", "none":
 		return false, nil
 	}
-	return false, fault.Transientf(reasonBadAnswer, "%s: GitHub answered %q", what, level.GetPermission())
+	return false, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered %q", what, level.GetPermission())
 }
 
 // Actor returns the actor of the delivery, which GitHub has signed.

@@ -185,10 +185,10 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 	for _, mr := range found {
 		switch {
 		case mr.IID <= 0 || mr.State == "":
-			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no number or state", what)
+			return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab answered with one that has no number or state", what)
 		case int64(mr.TargetProjectID) != r.ID:
 		case mr.TargetBranch == "" || mr.SourceBranch == "":
-			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no branches", what)
+			return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab answered with one that has no branches", what)
 		default:
 			pulls = append(pulls, pullOf(mr))
 		}

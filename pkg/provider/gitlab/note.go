@@ -211,7 +211,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 		return "", provider.Failed(what, err)
 	}
 	if note.ID == 0 {
-		f := fault.Transientf(reasonBadAnswer, "%s: the answer holds no id", what)
+		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true
 		return "", f
 	}
