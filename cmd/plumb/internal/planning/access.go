@@ -16,7 +16,7 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
 		return true, nil
 	}
-	l.assume("%s may write to the repository, so that nobody has to approve", user)
+	l.assume("%s may write to the repository, so no approval is needed", user)
 	return true, nil
 }
 

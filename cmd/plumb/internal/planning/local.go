@@ -98,12 +98,8 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 	if err != nil {
 		return git.Head{}, err
 	}
-	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(
-		commit.Message,
-		payload.MaxTitle,
-	), provider.SkipsCI(
-		commit.Message,
-	)
+	head.Commit.Title = text.FirstLine(commit.Message, payload.MaxTitle)
+	head.Commit.SkipCI = provider.SkipsCI(commit.Message)
 	return head, nil
 }
 
