@@ -46,7 +46,7 @@ type Access interface {
 	Member(ctx context.Context, user string) (bool, error)
 	InTeam(ctx context.Context, team, user string) (bool, error)
 	Owner(ctx context.Context, user string) (bool, error)
-	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, reported string) (string, error)
 }
 
 // History reads the commits of a pull request (provider.History has the contract).
@@ -197,16 +197,14 @@ func (ev *evaluation) decide(ctx context.Context) (rules.Decision, error) {
 func (ev *evaluation) accessInput() rules.Input {
 	spec := ev.Spec
 	in := rules.Input{
-		Trigger:    spec.Trigger,
-		Comment:    spec.Comment != nil,
-		Label:      spec.EventType == match.LabelEvent,
-		Restricted: ev.repository.Spec.Restricts() != "",
-		SameRepository: SameRepository(
-			ev.Spec,
-		),
-		Approved: ev.Approval != nil,
-		Members:  ev.config.MembersMayRun,
-		Known:    ev.lookups.known,
+		Trigger:        spec.Trigger,
+		Comment:        spec.Comment != nil,
+		Label:          spec.EventType == match.LabelEvent,
+		Restricted:     ev.repository.Spec.Restricts() != "",
+		SameRepository: SameRepository(spec),
+		Approved:       ev.Approval != nil,
+		Members:        ev.config.MembersMayRun,
+		Known:          ev.lookups.known,
 	}
 	if ev.Command != nil {
 		in.Command = rules.Command(ev.Command.Kind)

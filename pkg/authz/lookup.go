@@ -110,13 +110,13 @@ func (l *lookups) withProblems(d rules.Decision) rules.Decision {
 // confirm asks whether the Git service itself names the actor. It is asked only about an actor who
 // has the right according to the delivery. If the service names another account, that is the actor
 // from now on, and nothing is known about it yet.
-func (l *lookups) confirm(ctx context.Context, in rules.Input, told string) error {
-	actor, err := l.sources.Access.Actor(ctx, l.spec, told)
+func (l *lookups) confirm(ctx context.Context, in rules.Input, reported string) error {
+	actor, err := l.sources.Access.Actor(ctx, l.spec, reported)
 	if err != nil {
-		return fmt.Errorf("asking whether %s has acted: %w", told, err)
+		return fmt.Errorf("asking whether %s has acted: %w", reported, err)
 	}
 	in.Known[rules.Question{Who: rules.Actor, What: rules.Confirmed}] = actor != ""
-	if actor == "" || strings.EqualFold(actor, told) {
+	if actor == "" || strings.EqualFold(actor, reported) {
 		return nil
 	}
 	l.names[rules.Actor] = actor

@@ -77,11 +77,11 @@ func (ev *evaluation) wasPushed() bool {
 // which is what was approved; "" if the author pushed it. A service that does not sign its
 // deliveries is asked who did.
 func (ev *evaluation) pushedByAnother(ctx context.Context) (why string, err error) {
-	told, err := ev.lookups.name(ctx, rules.Actor)
+	reported, err := ev.lookups.name(ctx, rules.Actor)
 	if err != nil {
 		return "", err
 	}
-	who, err := ev.sources.Access.Actor(ctx, ev.Spec, told)
+	who, err := ev.sources.Access.Actor(ctx, ev.Spec, reported)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("asking who has pushed %s: %w", ev.Spec.SHA, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 const (
@@ -289,9 +290,4 @@ func listed(names []string) string {
 	return cmp.Or(strings.Join(all, ", "), "none") + more
 }
 
-func shown(name string) string {
-	if runes := []rune(name); len(runes) > maxShown {
-		return string(runes[:maxShown]) + "…"
-	}
-	return name
-}
+func shown(name string) string { return text.Shorten(name, maxShown, text.Runes) }

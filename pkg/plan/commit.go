@@ -3,11 +3,11 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -68,15 +68,14 @@ func (p *planner) checkIsHead(sha string) error {
 	if tag, is := strings.CutPrefix(p.spec.BaseRef, tagPrefix); is {
 		named = "the tag " + shown(tag)
 	}
-	return ignored(
+	return ignoredError(fault.Ignoredf(
 		reasonNotTheHead,
-		fmt.Sprintf(
-			"nothing was done: %s is at commit %s, and the comment is on %s. Comment on the current commit, or name another branch:NAME or tag:NAME",
-			named,
-			head,
-			sha,
-		),
-	)
+		"nothing was done: %s is at commit %s, and the comment is on %s. "+
+			"Comment on the current commit, or name another branch:NAME or tag:NAME",
+		named,
+		head,
+		sha,
+	))
 }
 
 // ofRef returns the records that belong to the branch or tag of a command on a commit. All records

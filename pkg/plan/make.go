@@ -154,9 +154,7 @@ func (p *planner) complete(ctx context.Context) error {
 	// A service that returns the comment must return the delivery's text: a comment that was edited
 	// since may not start what it did not ask for.
 	if now := withLineFeeds(p.spec.Comment.Body); now != "" && now != comment.Body {
-		return &IgnoredError{
-			Why: fault.Of(fault.Ignoredf(reasonCommentEdited, "the comment was edited after its delivery")),
-		}
+		return ignoredError(fault.Ignoredf(reasonCommentEdited, "the comment was edited after its delivery"))
 	}
 	p.spec.Comment.Body = comment.Body
 	return p.checkIsHead(sha)

@@ -163,9 +163,9 @@ func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.Fo
 // count.
 func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
-	stands := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
+	onlyWaits := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
 	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
-		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !stands(run) })
+		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !onlyWaits(run) })
 }
 
 // retryLater returns a Throttled fault. The order in which the two deliveries arrive is not

@@ -188,7 +188,7 @@ type Access interface {
 	Member(ctx context.Context, user string) (bool, error)
 	InTeam(ctx context.Context, team, user string) (bool, error)
 	Owner(ctx context.Context, user string) (bool, error)
-	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, reported string) (string, error)
 }
 
 // Plan is what is to be done, and why.

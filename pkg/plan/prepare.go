@@ -105,8 +105,8 @@ func (c *candidate) decide(reason string) {
 // postpone leaves a candidate open. If it is selected, it gets a run whose check shows what it
 // waits for, unless not even its name is known.
 func (d *draft) postpone(c *candidate, run *Run, selected bool, f *fault.Error) {
-	if c.decision.Reason == "" ||
-		f.Class != fault.Transient { // the first message of a transient fault stays: a retry must not change the plan
+	// The first message of a transient fault stays: a retry must not change the plan.
+	if c.decision.Reason == "" || f.Class != fault.Transient {
 		c.decision.Reason = "waiting: " + f.Message
 	}
 	if selected && !strings.Contains(run.Pipeline, "{{") {

@@ -33,12 +33,12 @@ func (d *draft) prioritize(ctx context.Context) string {
 		d.started() {
 		return d.priority.says
 	}
-	value, told, err := d.evaluatePriority(ctx, settings.QueuePriority)
+	value, note, err := d.evaluatePriority(ctx, settings.QueuePriority)
 	if err != nil {
-		told = fault.Of(err).Message + ": it counts as 0"
+		note = fault.Of(err).Message + ": it counts as 0"
 	}
-	if d.priority.value = &value; told != "" {
-		d.priority.says = fmt.Sprintf("; settings.queue_priority: %s", told)
+	if d.priority.value = &value; note != "" {
+		d.priority.says = fmt.Sprintf("; settings.queue_priority: %s", note)
 	}
 	return d.priority.says
 }
@@ -53,7 +53,7 @@ func (d *draft) started() bool {
 // evaluatePriority evaluates with a budget of its own, which the expressions of .tekton by
 // untrusted users cannot exhaust. The params have the Repository's values, whatever a comment sets:
 // a user who may start a run must not decide how urgent it is.
-func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32, told string, err error) {
+func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32, note string, err error) {
 	own, err := d.factsOf(d.head, params(d.Repository))
 	if err != nil {
 		return 0, "", err
@@ -67,9 +67,9 @@ func (d *draft) evaluatePriority(ctx context.Context, text string) (value int32,
 	ctx, cancel := context.WithTimeout(ctx, priorityPatience)
 	defer cancel()
 	err = own.withFacts(ctx, func() (err error) {
-		value, told, err = match.Priority(own.event, text)
+		value, note, err = match.Priority(own.event, text)
 		return err
 	})
 	d.facts.share(own)
-	return value, told, err
+	return value, note, err
 }

@@ -25,7 +25,9 @@ func (p *planner) findRerun(ctx context.Context) error {
 			return fmt.Errorf("asking for the access of %s: %w", p.spec.Sender, err)
 		}
 		if !may {
-			return ignored(reasonNotApproved, "The user who requested the re-run has no write access to this repository.")
+			return ignoredError(fault.Ignoredf(
+				reasonNotApproved, "The user who requested the re-run has no write access to this repository.",
+			))
 		}
 	}
 	found, err := rerun.Find(ctx, rerun.Sources{Records: p.RecordsOf, Pulls: p.History}, p.spec, p.Config.ApplicationName)
@@ -60,10 +62,6 @@ func (p *planner) findRerunAgain(ctx context.Context) error {
 	return ignoredError(p.rerun.Complete(p.spec))
 }
 
-func ignored(reason, message string) error {
-	return &IgnoredError{Why: fault.Of(fault.Ignoredf(reason, "%s", message))}
-}
-
 // checkRerunAllowed returns an IgnoredError unless the requested commit sha may still run; the spec
 // has the pull request's current head. A fork's commit may run again if it ran before, because then
 // a user has allowed it. authorize checks in addition that author and sender have write access.
@@ -75,12 +73,14 @@ func (p *planner) checkRerunAllowed(sha string) error {
 	case pr == nil || p.Earlier != nil:
 		return nil
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
-		return ignored(reasonNotApproved, "No run of this commit of a fork is on record, so no user has allowed it.")
+		return ignoredError(fault.Ignoredf(
+			reasonNotApproved, "No run of this commit of a fork is on record, so no user has allowed it.",
+		))
 	case p.rerun.Unrecorded && head != sha:
-		return ignored(
+		return ignoredError(fault.Ignoredf(
 			reasonNotTheHead,
-			fmt.Sprintf("Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head),
-		)
+			"Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head,
+		))
 	}
 	return nil
 }

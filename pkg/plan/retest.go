@@ -60,10 +60,8 @@ func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
 		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Happened()) {
 			continue
 		}
-		if slices.ContainsFunc(
-			r.Event.Status.Runs,
-			func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) },
-		) {
+		started := func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }
+		if slices.ContainsFunc(r.Event.Status.Runs, started) {
 			return fault.Ignoredf(
 				reasonNotSelected,
 				"%s has approved the commit since then, and the event of that approval, %s, has started it",

@@ -43,10 +43,8 @@ func (d *draft) tokenNote(made *pipelinev1.PipelineRun) string {
 	if len(denied) == 0 {
 		return ""
 	}
-	return "The run's token lacks permissions that settings.run_token_permissions requests: the administrator's run-token-permissions does not allow " + strings.Join(
-		denied,
-		", ",
-	) + "."
+	return "The run's token lacks permissions that settings.run_token_permissions requests: " +
+		"the administrator's run-token-permissions does not allow " + strings.Join(denied, ", ") + "."
 }
 
 // mentions reports whether a word occurs in a PipelineRun.

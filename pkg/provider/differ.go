@@ -23,10 +23,8 @@ func Differ(earlier, later string, names []string, root func(sha string) ([]Entr
 		return nil, notComparable(err)
 	}
 	before, err := listed(root, earlier)
-	if f := fault.Of(
-		err,
-	); f != nil &&
-		f.Reason == fault.ReasonCommitUnknown { // it was there: it has been replaced and thrown away
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonCommitUnknown {
+		// It existed, so it was replaced and deleted.
 		return nil, fault.Invalidf(ReasonNotComparable, "%s", f.Message)
 	}
 	if err != nil {

@@ -141,8 +141,8 @@ func (p *Pace) Learn(header http.Header, err error) {
 		return
 	}
 	f := fault.Of(err)
-	if f.Class != fault.Throttled || f.RetryAfter <= 0 ||
-		f.Reason == fault.ReasonBusy { // our own fault; the service was not called
+	ours := f.Reason == fault.ReasonBusy // the service was not called
+	if f.Class != fault.Throttled || f.RetryAfter <= 0 || ours {
 		return
 	}
 	p.mu.Lock()

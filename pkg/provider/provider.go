@@ -120,12 +120,12 @@ type History interface {
 
 // Access reads who may start a run. After an error the caller waits: it assumes neither yes nor no.
 type Access interface {
-	// Actor returns the user who caused a pull request's event; told is the user in its delivery. A
-	// service that signs its deliveries returns told, without a call. Elsewhere it is the user whom
-	// the service itself names, "" for none. What the service may not show yet is Transient, with
-	// reason NotConfirmed, for a bounded time after the event's receipt. The event is as Complete
-	// returned it.
-	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error)
+	// Actor returns the user who caused a pull request's event; reported is the user in its
+	// delivery. A service that signs its deliveries returns reported, without a call. Elsewhere it
+	// is the user whom the service itself names, "" for none. What the service may not show yet is
+	// Transient, with reason NotConfirmed, for a bounded time after the event's receipt. The event
+	// is as Complete returned it.
+	Actor(ctx context.Context, event *v1alpha1.GitEventSpec, reported string) (string, error)
 	// CanWrite reports whether the user has write access or more to the repository. An unknown user
 	// has none. The user is named as Decode names the author of a pull request.
 	CanWrite(ctx context.Context, user string) (bool, error)

@@ -66,12 +66,12 @@ const keepAlive = 30 * time.Second
 // environment.
 func NewTransport(limits Limits) *Transport {
 	limits = Limits{
-		Connect: orDefault(limits.Connect, ConnectTimeout),
-		Headers: orDefault(limits.Headers, HeaderTimeout),
-		Total:   orDefault(limits.Total, CallTimeout),
-		Silence: orDefault(limits.Silence, SilenceTimeout),
-		Ping:    orDefault(limits.Ping, PingTimeout),
-		Answer:  orDefault(limits.Answer, MaxAnswer),
+		Connect: cmp.Or(limits.Connect, ConnectTimeout),
+		Headers: cmp.Or(limits.Headers, HeaderTimeout),
+		Total:   cmp.Or(limits.Total, CallTimeout),
+		Silence: cmp.Or(limits.Silence, SilenceTimeout),
+		Ping:    cmp.Or(limits.Ping, PingTimeout),
+		Answer:  cmp.Or(limits.Answer, MaxAnswer),
 	}
 	t := &Transport{limits: limits, metrics: newCallMetrics(), guarded: map[string]*http.Transport{}}
 	t.proxied = t.pool()
@@ -196,9 +196,7 @@ func unanswered(req *http.Request, err error) error {
 	return f
 }
 
-func writes(req *http.Request) bool {
-	return req.Method != http.MethodGet && req.Method != http.MethodHead
-}
+func writes(req *http.Request) bool { return Call{Method: req.Method}.Writes() }
 
 type callError struct {
 	host  string
@@ -218,12 +216,4 @@ func (e *callError) Error() string {
 		return fmt.Sprintf("calling %s: %s: %v", e.host, op.Op, op.Err)
 	}
 	return fmt.Sprintf("calling %s: %v", e.host, e.cause)
-}
-
-func orDefault[T comparable](value, def T) T {
-	var zero T
-	if value == zero {
-		return def
-	}
-	return value
 }

@@ -44,7 +44,7 @@ type TreeID struct {
 // service each time. The zero value is ready.
 type Trees struct {
 	mu    sync.Mutex
-	kept  *lru.Cache
+	cache *lru.Cache // of objects by TreeID
 	bytes int
 }
 
@@ -109,14 +109,14 @@ func (t *Trees) File(reader any, id string, read func() ([]byte, error)) ([]byte
 func (t *Trees) get(key TreeID) (object, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kept == nil {
+	if t.cache == nil {
 		return object{}, false
 	}
-	found, ok := t.kept.Get(key)
+	found, ok := t.cache.Get(key)
 	if !ok {
 		return object{}, false
 	}
-	return found.(object), true //nolint:forcetypeassert // nothing else is stored
+	return found.(object), true
 }
 
 func (t *Trees) put(key TreeID, o object) {
@@ -125,19 +125,16 @@ func (t *Trees) put(key TreeID, o object) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.kept == nil {
+	if t.cache == nil {
 		// It has no limit of entries: the bytes are limited.
-		t.kept = lru.NewWithEvictionFunc(
-			0,
-			func(_ lru.Key, o any) { t.bytes -= o.(object).size() },
-		) //nolint:forcetypeassert // as above
+		t.cache = lru.NewWithEvictionFunc(0, func(_ lru.Key, o any) { t.bytes -= o.(object).size() })
 	}
-	if _, there := t.kept.Get(key); there {
+	if _, there := t.cache.Get(key); there {
 		return
 	}
-	t.kept.Add(key, o)
+	t.cache.Add(key, o)
 	t.bytes += o.size()
 	for t.bytes > maxTreeBytes {
-		t.kept.RemoveOldest()
+		t.cache.RemoveOldest()
 	}
 }

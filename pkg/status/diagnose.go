@@ -57,9 +57,8 @@ func cause(what, words string) string {
 		if call.address != "" {
 			text += " at " + call.address
 		}
-		return text + " failed with: " + sentence(
-			call.err,
-		) + " The cluster failed, not the change; run it again once the webhook answers."
+		return text + " failed with: " + sentence(call.err) +
+			" The cluster failed, not the change; run it again once the webhook answers."
 	}
 	if name, why, ok := webhookDenial(words); ok {
 		return denied(what, name, why)
@@ -68,9 +67,8 @@ func cause(what, words string) string {
 		return "The cluster could not create " + what + ": namespace " + match[1] + " is being deleted, and this run with it. That is not about the change."
 	}
 	if err, ok := apiTrouble(words); ok {
-		return "The cluster could not create " + what + ": " + sentence(
-			err,
-		) + " The cluster failed, not the change; run it again."
+		return "The cluster could not create " + what + ": " + sentence(err) +
+			" The cluster failed, not the change; run it again."
 	}
 	return ""
 }

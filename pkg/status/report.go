@@ -66,8 +66,8 @@ func more(n int) string {
 	return `<tr><td colspan="3">… and ` + strconv.Itoa(n) + ` more (cut)</td></tr>`
 }
 
-// failure tells what failed: the first failing task, Tekton's words about it and about the run, and
-// a diagnosis.
+// failure returns what failed: the first failing task, Tekton's words about it and about the run,
+// and a diagnosis.
 func (r *report) failure(condition *apis.Condition) string {
 	var parts []string
 	failing := r.failing()
@@ -89,8 +89,8 @@ func (r *report) failure(condition *apis.Condition) string {
 	return strings.Join(parts, "\n")
 }
 
-// brief names the first failing task and says what became of it; of a run that failed without one,
-// what became of that.
+// brief returns why a run failed: the first task that failed and its words, or the run's own words
+// if no task failed.
 func (r *report) brief(condition *apis.Condition) string {
 	if r.outcome != v1alpha1.OutcomeFailed {
 		return ""
@@ -109,11 +109,8 @@ func (r *report) brief(condition *apis.Condition) string {
 
 // ended is Tekton's last word on the run.
 func (r *report) ended(condition *apis.Condition) string {
-	return "<p>The PipelineRun ended with <b>" + line(
-		condition.Reason,
-	) + "</b>: " + r.bounded(
-		line(withoutHint(condition.Message, r.facts)),
-	) + "</p>"
+	message := r.bounded(line(withoutHint(condition.Message, r.facts)))
+	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + message + "</p>"
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {

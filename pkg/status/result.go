@@ -13,7 +13,7 @@ import (
 // maxMessage bounds the copy of Tekton's message in the GitEvent's status, in bytes.
 const maxMessage = 8 << 10
 
-// maxBrief is what a GitLab shows of it, with room to spare, in bytes.
+// maxBrief is the maximum size of a result's Brief in bytes. GitLab shows less of it.
 const maxBrief = 400
 
 // Facts are what the cluster says about the objects a failed run names.

@@ -7,7 +7,8 @@ import (
 	"html"
 	"strings"
 	"text/template"
-	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // files are GitHub-flavoured Markdown with HTML. The caller escapes their values.
@@ -116,17 +117,14 @@ func fence(words, least string) string {
 // cutMark ends a text that was cut.
 const cutMark = "\n\n… (cut: the report is longer than the Git service allows)"
 
-// shorten cuts text between two characters, to at most limit bytes with the mark. 0 means no limit.
-func shorten(text, mark string, limit int) string {
-	if limit <= 0 || len(text) <= limit {
-		return text
+// shorten cuts words between two characters, to at most limit bytes with the mark. 0 means no
+// limit. A limit that is shorter than the mark leaves the mark out.
+func shorten(words, mark string, limit int) string {
+	if limit <= 0 || len(words) <= limit {
+		return words
 	}
-	end := limit - len(mark)
-	if end < 0 {
-		return shorten(text, "", limit)
+	if limit < len(mark) {
+		mark = ""
 	}
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + mark
+	return text.Bytes(words, limit-len(mark)) + mark
 }

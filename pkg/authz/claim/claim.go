@@ -122,12 +122,8 @@ func (k *Checker) cachedMatch(
 	if err != nil || !owns(claim, repository) {
 		return nil
 	}
-	if next, denied := identify(
-		repository,
-		claim.Status,
-		seen,
-	); denied != nil ||
-		!equality.Semantic.DeepEqual(next, claim.Status) {
+	next, denied := identify(repository, claim.Status, seen)
+	if denied != nil || !equality.Semantic.DeepEqual(next, claim.Status) {
 		return nil
 	}
 	return claim

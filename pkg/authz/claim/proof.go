@@ -3,6 +3,7 @@
 package claim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -99,10 +100,7 @@ func NextOwner(owner types.NamespacedName, rivals []types.NamespacedName) (next 
 		return types.NamespacedName{}, false
 	}
 	slices.SortFunc(others, func(a, b types.NamespacedName) int {
-		if a.Namespace != b.Namespace {
-			return strings.Compare(a.Namespace, b.Namespace)
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
 	after := slices.IndexFunc(others, func(r types.NamespacedName) bool { return r.Namespace > owner.Namespace })
 	return others[max(after, 0)], true

@@ -100,9 +100,9 @@ func read(name string, file []byte, into any) error {
 	if len(file) > MaxBytes {
 		return fmt.Errorf("%s is larger than %d KiB", name, MaxBytes>>10)
 	}
-	data, err := yaml.YAMLToJSON(
-		file,
-	) // not into our types at once: that would make a name of what is none, 83 of 0123 and true of yes
+	// Decoding directly into our types would accept a number or a boolean as a name: 0123 as "83",
+	// yes as "true".
+	data, err := yaml.YAMLToJSON(file)
 	if err == nil {
 		err = json.Unmarshal(data, into)
 	}

@@ -139,10 +139,10 @@ func policies() map[string]row {
 			asked: list("author listed", "author owner", "actor listed", "actor confirmed"), reason: "OWNERS name it"},
 		"members do not": {
 			in: here().policy("team", "").members(), facts: list("author member"), asked: list("author listed", "author owner"), reason: "in no team"},
-		"a list of pull requests that is missing lets nobody in":     {in: here().policy("", "team"), facts: list("author owner"), reason: "names no team for pull requests"},
+		"without a list for pull requests, no user may start one":    {in: here().policy("", "team"), facts: list("author owner"), reason: "names no team for pull requests"},
 		"one of empty strings neither":                               {in: here().policy(",, ", "team").trusts(), facts: list("author trusted"), reason: "names no team for pull requests"},
-		"a missing list lets nobody's label in":                      {in: here().label().policy("", "team"), facts: list("actor owner"), reason: "The user who set the label is in no team"},
-		"a missing list of commands lets nobody test":                {in: here().comment(Test).policy("team", ""), facts: list("commenter owner"), reason: "names no team for such a comment"},
+		"without a list, no user's label counts":                     {in: here().label().policy("", "team"), facts: list("actor owner"), reason: "The user who set the label is in no team"},
+		"without a list for commands, no user may test":              {in: here().comment(Test).policy("team", ""), facts: list("commenter owner"), reason: "names no team for such a comment"},
 		"what is approved runs although no pull request does itself": {in: fork().comment(OkToTest).policy("", "team").approved(), facts: list("commenter listed"), want: Allowed, asked: list("commenter listed"), reason: "has done so"},
 		"other comments are of the list of pull requests":            {in: here().comment("").policy("", "team"), facts: list("commenter listed"), reason: "names no team for such a comment"},
 		"a command of a writer who is not listed starts nothing": {

@@ -71,7 +71,8 @@ func (restricted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (restricted) why() string {
-	return "The Repository's settings restrict who may start runs of pull requests in a way that this version cannot evaluate, so nobody may."
+	return "The Repository's settings restrict who may start runs of pull requests in a way that this version cannot evaluate, " +
+		"so no user may start one."
 }
 
 type ownApproval struct{}

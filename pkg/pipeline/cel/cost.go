@@ -38,13 +38,13 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 	case pathFunction:
 		cost = pathCost(args)
 	case "_+_":
-		cost = (text(args[0]) + text(args[1])) / 10
+		cost = (textLength(args[0]) + textLength(args[1])) / 10
 	case "_==_", "_!=_":
 		cost = min(weight(args[0], maxCost), weight(args[1], maxCost)) / 10
 	case "@in":
 		cost = weight(args[1], maxCost)
 	case "contains", "matches", "split":
-		cost = (1 + text(args[0])/10) * (1 + text(args[1])/10)
+		cost = (1 + textLength(args[0])/10) * (1 + textLength(args[1])/10)
 	case "_<_",
 		"_>_",
 		"_<=_",
@@ -58,7 +58,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 		"double",
 		"timestamp",
 		"duration":
-		cost = text(args[0]) / 10
+		cost = textLength(args[0]) / 10
 	case "sort", "@sortByAssociatedKeys":
 		cost = weight(args[len(args)-1], maxCost)/10 + 10*entries(args[0])
 	case "replace",
@@ -75,7 +75,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 		"reverse",
 		"slice",
 		"flatten":
-		cost = (text(args[0])+text(result))/10 + entries(args[0]) + entries(result)
+		cost = (textLength(args[0])+textLength(result))/10 + entries(args[0]) + entries(result)
 	default:
 		return nil
 	}
@@ -99,8 +99,8 @@ func pathCost(args []ref.Val) int {
 	return compiled.Steps(paths)
 }
 
-// text returns the length of a text, and 0 for anything else.
-func text(v ref.Val) int {
+// textLength returns the length of a text, and 0 for anything else.
+func textLength(v ref.Val) int {
 	switch v := v.(type) {
 	case types.String:
 		return len(v)
@@ -122,7 +122,7 @@ func entries(v ref.Val) int {
 
 // weight counts the values in a value and their characters, up to a limit.
 func weight(v ref.Val, limit int) int {
-	n := 1 + text(v)
+	n := 1 + textLength(v)
 	if mapper, ok := v.(traits.Mapper); ok {
 		for it := mapper.Iterator(); n < limit && it.HasNext() == types.True; {
 			key := it.Next()

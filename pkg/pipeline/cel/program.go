@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // ReasonBad is the reason of all faults of this package that the author can fix.
@@ -239,16 +239,8 @@ func invalid(line, column int, message string) error {
 	return fault.Invalidf(ReasonBad, "%d:%d: %s", line, column+1, shorten(message, maxMessage))
 }
 
-// shorten cuts a text between two characters.
-func shorten(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
-}
+// shorten cuts a text to limit bytes.
+func shorten(s string, limit int) string { return text.Shorten(s, limit, text.Bytes) }
 
 // Undeclared returns a fault.Invalid for an expression that depends on a variable that does not
 // exist for the event. It names the place where the expression first reads the variable.

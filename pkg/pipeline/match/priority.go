@@ -15,10 +15,10 @@ import (
 const maxPriorityText = 4096
 
 // Priority evaluates an expression of a Repository that gives an event its position in the queue,
-// from -v1alpha1.MaxPriority to v1alpha1.MaxPriority. A value beyond that is capped, and told says
+// from -v1alpha1.MaxPriority to v1alpha1.MaxPriority. A value beyond that is capped, and note says
 // so. The error is a fault.Invalid, or *template.Unknown while a value that the expression depends
 // on is unknown. No text holds a secret.
-func Priority(ev Event, text string) (priority int32, told string, err error) {
+func Priority(ev Event, text string) (priority int32, note string, err error) {
 	program, err := wholeNumber(text, ev.Params.Compile)
 	if err != nil {
 		return 0, "", ev.Params.Conceal(err)
@@ -33,9 +33,9 @@ func Priority(ev Event, text string) (priority int32, told string, err error) {
 	}
 	capped := max(-v1alpha1.MaxPriority, min(v1alpha1.MaxPriority, value))
 	if capped != value {
-		told = fmt.Sprintf("it is beyond %d, and counts as that", capped) // the number itself may be a secret param
+		note = fmt.Sprintf("it is beyond %d, and counts as that", capped) // the number itself may be a secret param
 	}
-	return int32(capped), told, nil //nolint:gosec // it is bounded
+	return int32(capped), note, nil //nolint:gosec // it is bounded
 }
 
 // CheckPriority compiles a priority expression for Repositories with these params, before there is

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 const (
@@ -109,14 +109,5 @@ func show(items []string) string {
 	return "[" + shorten(strings.Join(items, ", ")) + "]"
 }
 
-// shorten cuts a text to maxShown bytes on a UTF-8 boundary.
-func shorten(s string) string {
-	if len(s) <= maxShown {
-		return s
-	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + "…"
-}
+// shorten cuts a text to maxShown bytes.
+func shorten(s string) string { return text.Shorten(s, maxShown, text.Bytes) }

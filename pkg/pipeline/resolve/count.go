@@ -82,8 +82,8 @@ func (d *document) countable(text string) error {
 			maxCounted,
 		)
 	}
-	if strings.HasPrefix(text, "\xfe\xff") ||
-		strings.HasPrefix(text, "\xff\xfe") { // UTF-16, which the parser reads as well
+	// The parser also reads UTF-16.
+	if strings.HasPrefix(text, "\xfe\xff") || strings.HasPrefix(text, "\xff\xfe") {
 		text = strings.ReplaceAll(text, "\x00", "")
 	}
 	for rest := text; ; {

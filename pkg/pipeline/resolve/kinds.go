@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // The kinds that are read, and their versions. Other kinds of Tekton and documents of other groups
@@ -216,10 +217,7 @@ func near(word, other string, most int) bool {
 }
 
 // shorten cuts a text that should have been a single word.
-func shorten(text string) string {
+func shorten(s string) string {
 	const most = 64
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
+	return text.Shorten(s, most, text.Runes)
 }

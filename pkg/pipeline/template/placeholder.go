@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/cel"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // placeholder is a template variable.
@@ -272,14 +272,5 @@ func (s *Scope) evaluate(program *cel.Program) (value any, secret bool, err erro
 	return value, b.secret, s.facts.Budget.Spend(1 + len(asText(value))/10)
 }
 
-// shorten cuts a placeholder between two characters.
-func shorten(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	end := maxShown
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+// shorten cuts a placeholder to maxShown bytes.
+func shorten(s string) string { return text.Shorten(s, maxShown, text.Bytes) }

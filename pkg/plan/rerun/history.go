@@ -5,7 +5,6 @@ package rerun
 import (
 	"fmt"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
@@ -15,9 +14,7 @@ type History struct {
 	// latest is the newest run of each pipeline, by the name of its check. An unfinished run counts
 	// as newer than all finished ones, because an event that was received first may be planned
 	// last.
-	latest map[string]*v1alpha1.Run
-	// over says for each latest run whether the event that started it has settled.
-	over map[string]bool
+	latest map[string]*latestRun
 	// EventUnplanned is true while the commit's own event is not planned: it is about to start what
 	// never ran.
 	EventUnplanned bool
@@ -25,7 +22,7 @@ type History struct {
 
 // NewHistory returns the history of a commit from the records of the event's subject, oldest first.
 func NewHistory(sha string, all []history.Record) *History {
-	h := &History{latest: map[string]*v1alpha1.Run{}, over: map[string]bool{}}
+	h := &History{latest: map[string]*latestRun{}}
 	for _, r := range all {
 		if r.SHA() != sha {
 			continue
@@ -35,34 +32,27 @@ func NewHistory(sha string, all []history.Record) *History {
 			event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
-			if h.running(run.Pipeline) {
-				continue
+			if known := h.latest[run.Pipeline]; known == nil || !known.running() {
+				h.latest[run.Pipeline] = &latestRun{event: event, run: run, name: run.Pipeline}
 			}
-			h.latest[run.Pipeline], h.over[run.Pipeline] = run, event.Settled()
 		}
 	}
 	return h
 }
 
-// running reports whether the latest run of a pipeline is unfinished.
-func (h *History) running(pipeline string) bool {
-	run := h.latest[pipeline]
-	return run != nil && run.Refused == nil && run.Result == nil && !h.over[pipeline]
-}
-
 // WhySkipped returns why a pipeline is not started again. It returns "" if it is started: its
 // latest run has failed or was cancelled, refused or deleted, or there is none.
 func (h *History) WhySkipped(pipeline string) string {
-	run := h.latest[pipeline]
+	latest := h.latest[pipeline]
 	switch {
-	case run == nil && h.EventUnplanned:
+	case latest == nil && h.EventUnplanned:
 		return "the event of the commit itself starts it as soon as it is planned"
-	case run == nil, run.Refused != nil:
+	case latest == nil, latest.run.Refused != nil:
 		return ""
-	case run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSucceeded:
-		return fmt.Sprintf("its latest run on this commit, %s, succeeded", run.Name)
-	case h.running(pipeline):
-		return fmt.Sprintf("its latest run on this commit, %s, is not finished", run.Name)
+	case latest.running():
+		return fmt.Sprintf("its latest run on this commit, %s, is not finished", latest.run.Name)
+	case !latest.failed():
+		return fmt.Sprintf("its latest run on this commit, %s, succeeded", latest.run.Name)
 	}
 	return ""
 }

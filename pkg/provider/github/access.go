@@ -37,10 +37,10 @@ func (r *repository) CanWrite(ctx context.Context, user string) (bool, error) {
 	case "triage", "read", "none":
 		return false, nil
 	}
-	return false, fault.Transientf(reasonBadAnswer, "%s: GitHub answered %q", what, level.GetPermission())
+	return false, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered %q", what, level.GetPermission())
 }
 
 // Actor returns the actor of the delivery, which GitHub has signed.
-func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
-	return told, nil
+func (r *repository) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, reported string) (string, error) {
+	return reported, nil
 }

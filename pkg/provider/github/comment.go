@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // Complete reads where the commit of a comment is, or the pull request of a comment or of a re-run.
@@ -92,7 +92,7 @@ func (r *repository) checkAnswer(event *v1alpha1.GitEventSpec, pull *gh.PullRequ
 	case int64(pull.GetNumber()) != event.PullRequest.Number, pull.GetBase().GetRepo().GetID() != r.id,
 		pull.GetState() == "", pull.GetUser().GetLogin() == "", pull.GetBase().GetRef() == "", pull.GetHead().GetRef() == "",
 		!provider.IsSHA(pull.GetHead().GetSHA()):
-		return fault.Transientf(reasonBadAnswer, "reading the event's pull request: GitHub's answer is not complete")
+		return fault.Transientf(provider.ReasonBadAnswer, "reading the event's pull request: GitHub's answer is not complete")
 	}
 	return nil
 }

@@ -33,14 +33,14 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 		}
 		for _, p := range part {
 			if p.GetNumber() <= 0 || p.GetState() == "" {
-				return nil, fault.Transientf(reasonBadAnswer, "%s: GitHub answered with one that has no number or state", what)
+				return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered with one that has no number or state", what)
 			}
 			if p.GetBase().GetRepo().GetID() != r.id {
 				continue // a fork's own pull requests contain the commit too
 			}
 			pull := pullOf(p)
 			if pull.BaseRef == "" || pull.HeadRef == "" {
-				return nil, fault.Transientf(reasonBadAnswer, "%s: GitHub answered with one that has no branches", what)
+				return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered with one that has no branches", what)
 			}
 			pulls = append(pulls, pull)
 		}

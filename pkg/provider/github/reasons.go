@@ -5,7 +5,6 @@ package github
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
 	reasonAnotherApp             = "AnotherApp"
-	reasonBadAnswer              = "BadAnswer"
 	reasonBadConfiguration       = "BadConfiguration"
 	reasonBadRepository          = "BadRepository"
 	reasonCommentGone            = "CommentGone"

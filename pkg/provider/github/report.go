@@ -184,7 +184,7 @@ func (r *repository) write(ctx context.Context, what, method, path string, body 
 	}
 	if run.GetID() == 0 {
 		// It was accepted, but its id is unknown: the next attempt looks it up.
-		f := fault.Transientf(reasonBadAnswer, "%s: the answer holds no id", what)
+		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true
 		return "", f
 	}

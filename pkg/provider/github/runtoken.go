@@ -61,7 +61,7 @@ func (t *runTokens) revoke(ctx context.Context, secret string) error {
 	}
 	_ = resp.Body.Close() // it was read whole
 	if resp.StatusCode != http.StatusNoContent {
-		return fault.Transientf(reasonBadAnswer, "%s: GitHub answered %s", what, resp.Status)
+		return fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered %s", what, resp.Status)
 	}
 	return nil
 }

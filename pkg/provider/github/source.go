@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // Head implements provider.Source. It calls GitHub only if the payload does not describe the
@@ -35,7 +35,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, r.unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.GetSHA() != event.SHA {
-		return git.Head{}, fault.Transientf(reasonBadAnswer, "%s: GitHub answered with another commit", what)
+		return git.Head{}, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub answered with another commit", what)
 	}
 	message := commit.GetCommit().GetMessage()
 	head.Commit = v1alpha1.Commit{
@@ -66,7 +66,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 	}
 	sha := ref.GetObject().GetSHA()
 	if !provider.IsSHA(sha) {
-		return "", fault.Transientf(reasonBadAnswer, "%s: GitHub names no commit", what)
+		return "", fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub names no commit", what)
 	}
 	return sha, nil
 }

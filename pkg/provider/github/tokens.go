@@ -40,7 +40,7 @@ type minter struct {
 
 	mu      sync.Mutex
 	cached  provider.Token // empty until one is minted
-	since   time.Time      // when the mint of kept was started
+	since   time.Time      // when the mint of cached was started
 	running *minting
 }
 
@@ -151,7 +151,7 @@ func (m *minter) askFor(
 	}
 	expires, _, err := t.Expiry()
 	if err != nil {
-		return provider.Token{}, fault.New(fault.Transient, reasonBadAnswer, err)
+		return provider.Token{}, fault.New(fault.Transient, provider.ReasonBadAnswer, err)
 	}
 	if permissions == nil {
 		m.recordGrant(t, began)
@@ -194,7 +194,7 @@ func (m *minter) mintFault(err error) *fault.Error {
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {
-		return fault.Transientf(reasonBadAnswer, "minting an installation token: %s", err.Error())
+		return fault.Transientf(provider.ReasonBadAnswer, "minting an installation token: %s", err.Error())
 	}
 	return &fault.Error{
 		Class: f.Class, Reason: f.Reason, RetryAfter: f.RetryAfter, Message: "minting an installation token: " + f.Message,
@@ -214,14 +214,14 @@ func (t tokenAnswers) RoundTrip(req *http.Request) (*http.Response, error) {
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, fault.New(fault.Transient, reasonBadAnswer, err)
+		return nil, fault.New(fault.Transient, provider.ReasonBadAnswer, err)
 	}
 	var answer struct {
 		Token     string    `json:"token"`
 		ExpiresAt time.Time `json:"expires_at"`
 	}
 	if json.Unmarshal(body, &answer) != nil || answer.Token == "" || answer.ExpiresAt.IsZero() {
-		return nil, fault.Transientf(reasonBadAnswer, "the answer %s holds no token", resp.Status)
+		return nil, fault.Transientf(provider.ReasonBadAnswer, "the answer %s holds no token", resp.Status)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil

@@ -77,7 +77,7 @@ func (r *repository) memberByName(ctx context.Context, user string, least gl.Acc
 		if err := r.Absent(ctx, what); err != nil {
 			return false, err
 		}
-		return false, fault.Transientf(reasonBadAnswer, "%s: GitLab does not show who is a member (yet)", what)
+		return false, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab does not show who is a member (yet)", what)
 	}
 	if err != nil {
 		return false, provider.Failed(what, err)

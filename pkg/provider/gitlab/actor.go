@@ -32,23 +32,23 @@ type acted struct {
 	final bool
 }
 
-// Actor returns the actor of the merge request's event according to GitLab itself; told is only
+// Actor returns the actor of the merge request's event according to GitLab itself; reported is only
 // what the delivery says. For a label it is the user who last set one. Otherwise it is the user who
 // is responsible for the current head: the author if the merge request was opened with it, the user
 // who reopened the merge request while it was the head, or the user who pushed it.
-func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, told string) (string, error) {
+func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, reported string) (string, error) {
 	who, err := r.acted(ctx, event)
 	if err != nil {
 		return "", err
 	}
-	if strings.EqualFold(who.by, told) {
+	if strings.EqualFold(who.by, reported) {
 		return who.by, nil
 	}
 	if !who.final && r.now().Sub(event.ReceivedAt.Time) < confirmWithin {
 		return "", fault.Transientf(
 			fault.ReasonNotConfirmed,
 			"GitLab does not say (yet) that %s has changed merge request !%d",
-			told,
+			reported,
 			event.PullRequest.Number,
 		)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"strings"
 
 	gl "github.com/xanzy/go-gitlab"
 
@@ -42,10 +41,7 @@ func (r *repository) completeOnCommit(
 		return nil, api.NoAnswer("reading the default branch")
 	}
 	ref := cmp.Or(event.BaseRef, "refs/heads/"+defaultBranch)
-	kind, name := "branch", strings.TrimPrefix(ref, "refs/heads/")
-	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
-		kind, name = "tag", tag
-	}
+	kind, name := kindAndName(ref)
 	now, err := r.at(ctx, kind, name)
 	switch {
 	case err != nil:
@@ -54,11 +50,8 @@ func (r *repository) completeOnCommit(
 		return nil, fault.Ignoredf(reasonRefNotFound, "nothing was done: %s has no %s", r.Path, ref)
 	}
 	out := event.DeepCopy()
-	out.BaseRef, out.HeadRef, out.SHA, out.Comment.Body, out.Commit = ref, ref, now.ID, body, delivery.Commit(
-		now.Message,
-		now.WebURL,
-	)
-	out.HappenedAt = written
+	out.BaseRef, out.HeadRef, out.SHA = ref, ref, now.ID
+	out.Comment.Body, out.HappenedAt, out.Commit = body, written, delivery.Commit(now.Message, now.WebURL)
 	return out, nil
 }
 

@@ -36,10 +36,7 @@ func (r *repository) completePush(ctx context.Context, event *v1alpha1.GitEventS
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
 	}
-	kind, name := "branch", strings.TrimPrefix(event.BaseRef, "refs/heads/")
-	if tag, isTag := strings.CutPrefix(event.BaseRef, "refs/tags/"); isTag {
-		kind, name = "tag", tag
-	}
+	kind, name := kindAndName(event.BaseRef)
 	now, err := r.at(ctx, kind, name)
 	if err != nil {
 		return nil, err
@@ -55,6 +52,14 @@ func (r *repository) completePush(ctx context.Context, event *v1alpha1.GitEventS
 	}
 	out.Commit = nil // it is read from GitLab
 	return out, nil
+}
+
+// kindAndName returns whether a full ref is a branch or a tag, and its short name.
+func kindAndName(ref string) (kind, name string) {
+	if tag, isTag := strings.CutPrefix(ref, "refs/tags/"); isTag {
+		return "tag", tag
+	}
+	return "branch", strings.TrimPrefix(ref, "refs/heads/")
 }
 
 // at returns the commit that a branch or tag points to, nil if it does not exist.

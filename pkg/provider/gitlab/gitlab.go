@@ -60,8 +60,8 @@ func New(o Options) provider.Provider {
 		Connect:  s.connect,
 		Hooks:    s.hooks,
 		Metadata: metadata,
-		Reopens:  true,
-	} // a status that arrives after a finished one is another, newer status
+		Reopens:  true, // a status that arrives after a finished one is another, newer status
+	}
 }
 
 // BaseURL implements provider.Provider.BaseURL: the Repository's git_provider.url, with or without

@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
 )
 
 // maxCommitFiles is how many files of a commit GitLab lists, unless its administrators allow more
@@ -53,13 +54,8 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	truncated := strings.HasSuffix(mr.ChangesCount, "+")
 	if truncated {
-		if all, err := r.between(
-			ctx,
-			mr.DiffRefs.BaseSha,
-			mr.DiffRefs.HeadSha,
-		); provider.StatusCode(
-			err,
-		) != http.StatusNotFound {
+		all, err := r.between(ctx, mr.DiffRefs.BaseSha, mr.DiffRefs.HeadSha)
+		if provider.StatusCode(err) != http.StatusNotFound {
 			return all, err
 		}
 	}
@@ -189,10 +185,10 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 	for _, mr := range found {
 		switch {
 		case mr.IID <= 0 || mr.State == "":
-			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no number or state", what)
+			return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab answered with one that has no number or state", what)
 		case int64(mr.TargetProjectID) != r.ID:
 		case mr.TargetBranch == "" || mr.SourceBranch == "":
-			return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with one that has no branches", what)
+			return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab answered with one that has no branches", what)
 		default:
 			pulls = append(pulls, pullOf(mr))
 		}
@@ -202,7 +198,7 @@ func (r *repository) Pulls(ctx context.Context, sha string) ([]git.Pull, error) 
 
 func pullOf(mr *gl.MergeRequest) git.Pull {
 	return git.Pull{
-		Number: int64(mr.IID), Open: mr.State == "opened", Merged: mr.State == "merged", SHA: mr.SHA,
+		Number: int64(mr.IID), Open: mr.State == delivery.StateOpened, Merged: mr.State == stateMerged, SHA: mr.SHA,
 		BaseRef: mr.TargetBranch, HeadRef: mr.SourceBranch, HeadProjectID: int64(mr.SourceProjectID),
 	}
 }

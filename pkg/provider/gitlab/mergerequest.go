@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // completeMergeRequest confirms the event of a merge request. Its commit may be an older head. For
@@ -97,11 +97,11 @@ func (r *repository) mergeRequestOf(
 	if err := r.checkAnswer(what, mr); err != nil {
 		return nil, err
 	}
-	told := event.PullRequest
+	reported := event.PullRequest
 	switch {
-	case told.AuthorID != 0 && told.AuthorID != int64(mr.Author.ID):
+	case reported.AuthorID != 0 && reported.AuthorID != int64(mr.Author.ID):
 		return nil, forged("merge request !%d is of another author", number)
-	case told.HeadProjectID != 0 && mr.SourceProjectID != 0 && told.HeadProjectID != int64(mr.SourceProjectID):
+	case reported.HeadProjectID != 0 && mr.SourceProjectID != 0 && reported.HeadProjectID != int64(mr.SourceProjectID):
 		return nil, forged("merge request !%d comes from another project", number)
 	case event.HeadRef != mr.SourceBranch:
 		return nil, forged("merge request !%d comes from another branch", number)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -20,8 +21,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 const (
@@ -49,9 +50,7 @@ func digest(s string) string {
 }
 
 func (m marks) String() string {
-	return delivery.OwnNote + m.check + " run:" + m.run + " commit:" + m.commit + " ended:" + strconv.FormatBool(
-		m.ended,
-	) + " -->"
+	return fmt.Sprintf("%s%s run:%s commit:%s ended:%t -->", delivery.OwnNote, m.check, m.run, m.commit, m.ended)
 }
 
 var markPattern = regexp.MustCompile(
@@ -212,7 +211,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 		return "", provider.Failed(what, err)
 	}
 	if note.ID == 0 {
-		f := fault.Transientf(reasonBadAnswer, "%s: the answer holds no id", what)
+		f := fault.Transientf(provider.ReasonBadAnswer, "%s: the answer holds no id", what)
 		f.Unknown = true
 		return "", f
 	}
@@ -221,21 +220,15 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 
 // noteBody returns the text of a note, as Pipelines-as-Code writes it.
 func noteBody(m marks, c status.Check) string {
-	body := m.String() + "\n**" + escape(
-		text.OneLine(c.Name, maxField, text.Runes),
-	) + "** has " + text.OneLine(
-		c.Title,
-		maxField,
-		text.Runes,
-	)
+	name, title := text.OneLine(c.Name, maxField, text.Runes), text.OneLine(c.Title, maxField, text.Runes)
+	body := m.String() + "\n**" + escape(name) + "** has " + title
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}
 	link := ""
 	if url := provider.DetailsURL(c.DetailsURL, maxNote); url != "" {
-		link = "\n\n<small>Full log available [here](" + strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").
-			Replace(url) +
-			")</small>"
+		url = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20").Replace(url)
+		link = "\n\n<small>Full log available [here](" + url + ")</small>"
 	}
 	room := maxNote - len([]rune(link))
 	return text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), room, noteCutOff, text.Runes) + link

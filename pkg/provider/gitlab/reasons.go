@@ -4,7 +4,6 @@ package gitlab
 
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
-	reasonBadAnswer               = "BadAnswer"
 	reasonBadConfiguration        = "BadConfiguration"
 	reasonBadRepository           = "BadRepository"
 	reasonBadUser                 = "BadUser"

@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // Head implements provider.Source. It calls GitLab only if the payload does not describe the
@@ -47,7 +47,7 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 		return git.Head{}, r.Unavailable(ctx, what, event.SHA, err)
 	}
 	if commit.ID != event.SHA {
-		return git.Head{}, fault.Transientf(reasonBadAnswer, "%s: GitLab answered with another commit", what)
+		return git.Head{}, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab answered with another commit", what)
 	}
 	head.Commit = v1alpha1.Commit{
 		Title: text.FirstLine(commit.Message, payload.MaxTitle), URL: commit.WebURL, SkipCI: provider.SkipsCI(commit.Message),
@@ -84,7 +84,7 @@ func (r *repository) DefaultBranch(ctx context.Context) (string, error) {
 		return "", provider.Failed(what, err)
 	}
 	if branch.Commit == nil || !provider.IsSHA(branch.Commit.ID) {
-		return "", fault.Transientf(reasonBadAnswer, "%s: GitLab names no commit", what)
+		return "", fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab names no commit", what)
 	}
 	return branch.Commit.ID, nil
 }
@@ -228,7 +228,7 @@ func (r *repository) contents(ctx context.Context, project, ref, name string) ([
 	data, err := base64.StdEncoding.DecodeString(file.Content)
 	sum := sha256.Sum256(data)
 	if err != nil || len(data) != file.Size || file.Encoding != "base64" || file.SHA256 != hex.EncodeToString(sum[:]) {
-		return nil, fault.Transientf(reasonBadAnswer, "%s: GitLab's answer does not hold the file", what)
+		return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitLab's answer does not hold the file", what)
 	}
 	return data, nil
 }

@@ -210,7 +210,7 @@ func (r *repository) post(
 	}
 	if shown.ID == 0 {
 		// It was accepted, but its id is unknown: the next attempt looks it up.
-		f := fault.Transientf(reasonBadAnswer, "setting the status: the answer holds no id")
+		f := fault.Transientf(provider.ReasonBadAnswer, "setting the status: the answer holds no id")
 		f.Unknown = true
 		return nil, f
 	}

@@ -39,18 +39,11 @@ func (r *repository) PullHead(ctx context.Context, number int) (string, error) {
 
 // BranchTip implements provider.Refs.
 func (r *repository) BranchTip(ctx context.Context, branch string) (string, error) {
-	const what = "reading where the branch is now"
-	now, _, err := r.Client.Branches.GetBranch(r.Path, branch, gl.WithContext(ctx))
-	if provider.StatusCode(err) == http.StatusNotFound {
-		return "", r.Absent(ctx, what)
+	now, err := r.at(ctx, "branch", branch)
+	if err != nil || now == nil {
+		return "", err
 	}
-	if err != nil {
-		return "", provider.Failed(what, err)
-	}
-	if now.Commit == nil {
-		return "", api.NoAnswer(what)
-	}
-	return provider.Commit(what, "GitLab", now.Commit.ID)
+	return now.ID, nil
 }
 
 // Left implements provider.Refs by the branches that contain the commit

@@ -11,8 +11,8 @@ import (
 	gl "github.com/xanzy/go-gitlab"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // maxField is the maximum number of characters of a status' name, description, target_url and ref

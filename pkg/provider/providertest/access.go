@@ -93,10 +93,9 @@ func testTeam(t *testing.T, open func(*testing.T) Env) {
 	}
 	for _, name := range []string{"nowhere", "", " ", "..", "a/../" + team, team + "?x=1", team + "#", "All Of Us", strings.Repeat("x", 10_000)} {
 		got, err := client.InTeam(t.Context(), name, "inside")
-		if f := fault.Of(
-			err,
-		); got || f == nil || f.Class != fault.Invalid || f.Reason != fault.ReasonTeamNotFound ||
-			len(f.Message) > 1000 {
+		f := fault.Of(err)
+		notFound := f != nil && f.Class == fault.Invalid && f.Reason == fault.ReasonTeamNotFound
+		if got || !notFound || len(f.Message) > 1000 {
 			t.Errorf("team %.20q: %t, %v, want that there is none", name, got, err)
 		}
 	}

@@ -47,11 +47,8 @@ func testComment(t *testing.T, w Env) {
 		t.Errorf("the event itself was changed: %s", d)
 	}
 	w.Service.Withdraw(opened)
-	if _, err := client.Complete(
-		t.Context(),
-		event,
-	); !fault.Is(err, fault.Ignored) ||
-		fault.Of(err).Reason != "PullRequestClosed" {
+	_, err = client.Complete(t.Context(), event)
+	if !fault.Is(err, fault.Ignored) || fault.Of(err).Reason != "PullRequestClosed" {
 		t.Errorf("a pull request that was closed: %v, want an Ignored fault", err)
 	}
 }

@@ -33,15 +33,8 @@ func testDiffer(t *testing.T, open func(*testing.T) Env) {
 		t.Run(name, func(t *testing.T) {
 			after := w.Service.ForcePush("topic", first, c.files)
 			for _, pair := range [][2]string{{first, after}, {after, first}} {
-				if got, err := client.Differ(
-					t.Context(),
-					pair[0],
-					pair[1],
-					".tekton",
-					"OWNERS",
-					"OWNERS_ALIASES",
-				); err != nil ||
-					!slices.Equal(got, c.want) {
+				got, err := client.Differ(t.Context(), pair[0], pair[1], ".tekton", "OWNERS", "OWNERS_ALIASES")
+				if err != nil || !slices.Equal(got, c.want) {
 					t.Errorf("%v, %v, want %v", got, err, c.want)
 				}
 			}

@@ -139,11 +139,8 @@ func testLag(t *testing.T, open func(*testing.T) Env) {
 func testFileAt(t *testing.T, w Env) {
 	w.Service.Commit("main", map[string]string{"tasks/a b.yaml": "content", "big": strings.Repeat("x", 1<<20+1)})
 	client := connect(t, w)
-	if got, err := client.FileAt(
-		t.Context(),
-		w.FileURL("main", "tasks/a b.yaml"),
-	); err != nil ||
-		string(got) != "content" {
+	got, err := client.FileAt(t.Context(), w.FileURL("main", "tasks/a b.yaml"))
+	if err != nil || string(got) != "content" {
 		t.Errorf("%q, %v", got, err)
 	}
 	elsewhere := strings.Replace(w.FileURL("main", "tasks/a b.yaml"), "://", "://evil.example/", 1)

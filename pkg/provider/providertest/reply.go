@@ -112,10 +112,8 @@ func testReply(t *testing.T, open func(*testing.T) Env) {
 		if err := r.put(t, firstTold+"\n"+strings.Repeat("é", 1_100_000)); err != nil {
 			t.Fatal(err)
 		}
-		if got := r.Service.Comments(
-			r.pull,
-		); len(got) != 1 || !strings.HasPrefix(got[0].Body, firstTold) ||
-			utf8.RuneCountInString(got[0].Body) < 60_000 {
+		got := r.Service.Comments(r.pull)
+		if len(got) != 1 || !strings.HasPrefix(got[0].Body, firstTold) || utf8.RuneCountInString(got[0].Body) < 60_000 {
 			t.Errorf("%.200v", got)
 		}
 	})

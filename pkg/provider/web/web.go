@@ -89,8 +89,8 @@ func (c *Client) Get(ctx context.Context, address string, policy egress.Policy, 
 		return nil, fault.Invalidf(reasonFileTooLarge, "%s sends more than %d bytes", response.Request.URL.Host, limit)
 	}
 	if isPage(data) {
-		return nil, fault.Transientf(reasonReferenceUnavailable, "%s answers a web page where a definition was asked for: "+
-			"is it the address of the raw file, and does it ask nobody to log in?", response.Request.URL.Host)
+		return nil, fault.Transientf(reasonReferenceUnavailable, "%s answers a web page instead of a definition: "+
+			"use the address of the raw file, which has to be readable without a login", response.Request.URL.Host)
 	}
 	return data, nil
 }

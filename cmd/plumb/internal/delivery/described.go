@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // Key is the delivery's key where none is given. Names of PipelineRuns are made of it.
@@ -95,7 +95,7 @@ func (e Described) project() (full, owner, name string) {
 
 func (e Described) title() string { return text.FirstLine(e.Message, len(e.Message)) }
 
-// zero is the id that services send for a commit that is not there.
+// before returns the commit that a push replaces. For none, services send an id of zeros.
 func (e Described) before() string {
 	if e.Before == "" {
 		return strings.Repeat("0", len(e.SHA))
@@ -103,8 +103,7 @@ func (e Described) before() string {
 	return e.Before
 }
 
-// fork reports whether the branch of the pull request is in another repository, and the id of the
-// repository it is in.
+// headID returns the id of the repository that the branch of the pull request is in.
 func (e Described) headID() int {
 	if e.HeadURL != e.URL {
 		return forkID

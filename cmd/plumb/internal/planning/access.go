@@ -16,7 +16,7 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	if opens && !l.Delivery.Recorded && l.Spec.PullRequest.HeadProjectID == l.Spec.Project.ID {
 		return true, nil
 	}
-	l.assume("%s may write to the repository, so that nobody has to approve", user)
+	l.assume("%s may write to the repository, so no approval is needed", user)
 	return true, nil
 }
 
@@ -33,6 +33,6 @@ func (l *local) InTeam(_ context.Context, team, user string) (bool, error) {
 func (l *local) Owner(context.Context, string) (bool, error) { return false, nil }
 
 // Actor implements plan.Access. It believes the event, because the user of plumb wrote it.
-func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
-	return told, nil
+func (l *local) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, reported string) (string, error) {
+	return reported, nil
 }

@@ -21,9 +21,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/text"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
+	"github.com/plumbline-ci/plumbline/pkg/text"
 )
 
 // reasonUnknown is the reason of a question that plumb cannot answer. Decisions that depend on the
@@ -98,12 +98,8 @@ func (l *local) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Hea
 	if err != nil {
 		return git.Head{}, err
 	}
-	head.Commit.Title, head.Commit.SkipCI = text.FirstLine(
-		commit.Message,
-		payload.MaxTitle,
-	), provider.SkipsCI(
-		commit.Message,
-	)
+	head.Commit.Title = text.FirstLine(commit.Message, payload.MaxTitle)
+	head.Commit.SkipCI = provider.SkipsCI(commit.Message)
 	return head, nil
 }
 

@@ -70,13 +70,8 @@ func (t *Tree) OfCommit(ctx context.Context, to string) (git.Changes, error) {
 	if !found {
 		// In a shallow clone the oldest commit seems to have no parent, and to have added every
 		// file.
-		if parents, err := t.git(
-			ctx,
-			"cat-file",
-			"commit",
-			sha,
-		); err != nil ||
-			strings.Contains("\n"+header(parents), "\nparent ") {
+		commit, err := t.git(ctx, "cat-file", "commit", sha)
+		if err != nil || strings.Contains("\n"+header(commit), "\nparent ") {
 			return git.Changes{}, t.noHistory(ctx, "what the last commit changed is not known")
 		}
 		parent = emptyTree

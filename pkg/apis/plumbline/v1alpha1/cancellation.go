@@ -66,12 +66,11 @@ func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 	var first *Cancellation
 	for _, name := range e.cancellations() {
 		c := &Cancellation{}
-		if err := json.Unmarshal(
-			[]byte(e.Annotations[name]),
-			c,
-		); err != nil || !c.Covers(pipeline) ||
-			c.Ref != "" && c.Ref != e.GitRef() {
+		if err := json.Unmarshal([]byte(e.Annotations[name]), c); err != nil {
 			continue // not ours, or written by a newer version
+		}
+		if !c.Covers(pipeline) || c.Ref != "" && c.Ref != e.GitRef() {
+			continue
 		}
 		if first == nil || c.At.Before(&first.At) {
 			first = c

@@ -36,11 +36,9 @@ type moment string
 
 func (m moment) time() *metav1.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
-		if at, err := time.Parse(
-			layout,
-			string(m),
-		); err == nil &&
-			(layout != "2006-01-02 15:04:05 MST" || strings.HasSuffix(string(m), " UTC")) {
+		at, err := time.Parse(layout, string(m))
+		otherZone := strings.HasSuffix(layout, "MST") && !strings.HasSuffix(string(m), " UTC")
+		if err == nil && !otherZone {
 			stamp := metav1.NewTime(at.UTC().Truncate(time.Second))
 			return &stamp
 		}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package text makes any text valid for a Git service: valid UTF-8 within the service's length
-// limit.
+// Package text makes any text fit a limit, without splitting a character, and valid UTF-8.
 package text
 
 import (
@@ -10,7 +9,7 @@ import (
 )
 
 // Start returns the longest prefix of s that has at most limit units and ends with a whole
-// character. The service decides what a unit is: Bytes or Runes.
+// character. A unit is what Bytes or Runes counts.
 type Start func(s string, limit int) string
 
 // Bytes counts bytes.
@@ -39,6 +38,14 @@ func Runes(s string, limit int) string {
 // Clean returns valid UTF-8 without NUL, which JSON decoders and databases may not preserve.
 func Clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+}
+
+// Shorten cuts s to limit units. A text that was cut gets an ellipsis in addition.
+func Shorten(s string, limit int, start Start) string {
+	if short := start(s, limit); short != s {
+		return short + "…"
+	}
+	return s
 }
 
 // OneLine returns one line of at most limit units; a line that was cut ends with an ellipsis.
