@@ -5,6 +5,7 @@ package podsecurity
 import (
 	"cmp"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
@@ -18,12 +19,28 @@ type standard struct {
 	evaluator policy.Evaluator
 }
 
+// newestChecks returns the evaluator of all checks, which takes longer to make than to use.
+//
+//nolint:gochecknoglobals // it does not change
+var newestChecks = sync.OnceValues(func() (policy.Evaluator, error) {
+	return policy.NewEvaluator(policy.DefaultChecks(), nil)
+})
+
 func standardOf(level string) (*standard, error) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	evaluator, err := newestChecks()
 	if err != nil {
 		return nil, fmt.Errorf("reading the checks of Kubernetes' Pod Security: %w", err)
 	}
 	return &standard{level, evaluator}, nil
+}
+
+// isPart reports whether forbids reads the value of a field as a part of a pod.
+func isPart(key string) bool {
+	switch key {
+	case "metadata", "podTemplate", "volumes", "steps", "sidecars", "containers", "initContainers", "stepTemplate":
+		return true
+	}
+	return false
 }
 
 // forbids is the rule of the level.
