@@ -41,3 +41,25 @@ func TestPartsOfPodsAreNotNestedDeeply(t *testing.T) {
 		}
 	}
 }
+
+// A custom task may embed the spec of a pod, whatever the field is called.
+func TestPodOfACustomTaskIsChecked(t *testing.T) {
+	t.Parallel()
+	for spec, refused := range map[string]bool{
+		`{"template":{"spec":{"hostNetwork":true}}}`:                                                           true,
+		`{"template":{"spec":{"hostPID":true}}}`:                                                               true,
+		`{"template":{"spec":{"hostIPC":true}}}`:                                                               true,
+		`{"template":{"spec":{"hostNetwork":false,"securityContext":{"runAsUser":1000}}}}`:                     false,
+		`{"template":{"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}}}}}`:                   true,
+		`{"template":{"spec":{"securityContext":{"sysctls":[{"name":"kernel.msgmax","value":"1"}]}}}}`:         true,
+		`{"job":{"securityContext":{"privileged":true}}}`:                                                      true,
+		`{"job":{"securityContext":{"capabilities":{"add":["SYS_ADMIN"]}}}}`:                                   true,
+		`{"job":{"securityContext":{"capabilities":{"drop":["ALL"]},"fsGroup":1,"procMount":"Default"}}}`:      false,
+		`{"template":{"spec":{"volumes":[{"name":"d","ephemeral":{"volumeClaimTemplate":{"metadata":{}}}}]}}}`: false,
+	} {
+		err := Check(inCustomTask(spec), "x", Limits{PodSecurity: Baseline, Setting: "the setting"})
+		if fault.Is(err, fault.Invalid) != refused {
+			t.Errorf("%s: %v, want it refused: %t", spec, err, refused)
+		}
+	}
+}

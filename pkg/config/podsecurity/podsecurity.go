@@ -4,6 +4,7 @@ package podsecurity
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -37,13 +38,15 @@ func standardOf(level string) (*standard, error) {
 // isPart reports whether forbids reads the value of a field as a part of a pod.
 func isPart(key string) bool {
 	switch key {
-	case "metadata", "podTemplate", "volumes", "steps", "sidecars", "containers", "initContainers", "stepTemplate":
+	case "metadata", "podTemplate", "volumes", "steps", "sidecars", "containers", "initContainers", "stepTemplate",
+		"securityContext", "hostNetwork", "hostPID", "hostIPC":
 		return true
 	}
 	return false
 }
 
-// forbids is the rule of the level.
+// forbids is the rule of the level. What it forbids of a whole pod (the last two cases), it forbids
+// everywhere: the spec of a custom task may have a pod's fields under any name.
 func (s *standard) forbids(_, key string, value any) string {
 	pod := &corev1.Pod{}
 	var err error
@@ -60,6 +63,12 @@ func (s *standard) forbids(_, key string, value any) string {
 		container := corev1.Container{}
 		err = convert(value, &container)
 		pod.Spec.Containers = []corev1.Container{container}
+	case "securityContext": // a pod's or a container's
+		container := corev1.Container{}
+		err = errors.Join(convert(value, &pod.Spec.SecurityContext), convert(value, &container.SecurityContext))
+		pod.Spec.Containers = []corev1.Container{container}
+	case "hostNetwork", "hostPID", "hostIPC":
+		err = convert(map[string]any{key: value}, &pod.Spec)
 	default:
 		return ""
 	}
