@@ -150,11 +150,16 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 // counts returns which of a pull request's own events count. All count if it is open, or if one of
 // them has found the push before the push was planned. Otherwise the pull request was closed early,
 // and only the event of the same push counts: a push to the branch of a closed pull request runs.
+// The same push is of the same time, as far as the Git service tells both.
 func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 	_, found := d.Event.Annotations[pullKey(pull.Number)]
 	return func(own *v1alpha1.GitEventSpec) bool {
-		return pull.Open || found || own.Before != "" && own.Before == d.spec.Before
+		return pull.Open || found || own.Before != "" && own.Before == d.spec.Before && together(own, d.spec)
 	}
+}
+
+func together(a, b *v1alpha1.GitEventSpec) bool {
+	return a.HappenedAt == nil || b.HappenedAt == nil || a.HappenedAt.Sub(b.HappenedAt.Time).Abs() < pullPatience
 }
 
 func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.FormatInt(number, 10) }

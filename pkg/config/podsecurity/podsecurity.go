@@ -4,7 +4,9 @@ package podsecurity
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/pod-security-admission/api"
@@ -18,15 +20,33 @@ type standard struct {
 	evaluator policy.Evaluator
 }
 
+// newestChecks returns the evaluator of all checks, which takes longer to make than to use.
+//
+//nolint:gochecknoglobals // it does not change
+var newestChecks = sync.OnceValues(func() (policy.Evaluator, error) {
+	return policy.NewEvaluator(policy.DefaultChecks(), nil)
+})
+
 func standardOf(level string) (*standard, error) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	evaluator, err := newestChecks()
 	if err != nil {
 		return nil, fmt.Errorf("reading the checks of Kubernetes' Pod Security: %w", err)
 	}
 	return &standard{level, evaluator}, nil
 }
 
-// forbids is the rule of the level.
+// isPart reports whether forbids reads the value of a field as a part of a pod.
+func isPart(key string) bool {
+	switch key {
+	case "metadata", "podTemplate", "volumes", "steps", "sidecars", "containers", "initContainers", "stepTemplate",
+		"securityContext", "hostNetwork", "hostPID", "hostIPC":
+		return true
+	}
+	return false
+}
+
+// forbids is the rule of the level. What it forbids of a whole pod (the last two cases), it forbids
+// everywhere: the spec of a custom task may have a pod's fields under any name.
 func (s *standard) forbids(_, key string, value any) string {
 	pod := &corev1.Pod{}
 	var err error
@@ -43,6 +63,12 @@ func (s *standard) forbids(_, key string, value any) string {
 		container := corev1.Container{}
 		err = convert(value, &container)
 		pod.Spec.Containers = []corev1.Container{container}
+	case "securityContext": // a pod's or a container's
+		container := corev1.Container{}
+		err = errors.Join(convert(value, &pod.Spec.SecurityContext), convert(value, &container.SecurityContext))
+		pod.Spec.Containers = []corev1.Container{container}
+	case "hostNetwork", "hostPID", "hostIPC":
+		err = convert(map[string]any{key: value}, &pod.Spec)
 	default:
 		return ""
 	}

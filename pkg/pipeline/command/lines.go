@@ -54,6 +54,8 @@ type markdown struct {
 	// hidden is what closes the HTML comment, or the like, that began within a line. It is nil
 	// outside of one.
 	hidden *regexp.Regexp
+	// inDoubt is true if a backtick of the paragraph may begin or end code in a way that is not read.
+	inDoubt bool
 	// tag is the HTML element of which everything is shown as it is, "" outside of one.
 	tag string
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
@@ -69,11 +71,11 @@ func (m *markdown) line(line string) string {
 	m.opensPage(line)
 	isQuote := quotePattern.MatchString(line)
 	if isQuote || m.opens(line) || m.opensHTML(line) {
-		m.quoted, m.hidden = isQuote, nil
+		m.quoted, m.hidden, m.inDoubt = isQuote, nil, false
 		return ""
 	}
 	if strings.Trim(line, blanks) == "" { // the end of a paragraph
-		m.quoted, m.hidden = false, nil
+		m.quoted, m.hidden, m.inDoubt = false, nil, false
 		return ""
 	}
 	wasHidden := m.hidden != nil || m.tag != ""
@@ -234,25 +236,5 @@ func (m *markdown) inHTML(line string) {
 	}
 	if m.html.MatchString(line) {
 		m.html, m.item = nil, 0
-	}
-}
-
-// shown returns a line with a space for each part of it that a page does not show.
-func (m *markdown) shown(line string) string {
-	var seen strings.Builder
-	for {
-		if m.hidden != nil {
-			end := m.hidden.FindStringIndex(line)
-			if end == nil {
-				return seen.String()
-			}
-			m.hidden, line = nil, line[end[1]:]
-		}
-		at, end := hides(line)
-		if at == nil {
-			return seen.String() + line
-		}
-		seen.WriteString(line[:at[0]] + " ")
-		m.hidden, line = end, line[at[1]:]
 	}
 }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+// Code within a line hides nothing: people read "Opened with `<?php`" as text.
+func TestCodeWithinALineHidesNoCommand(t *testing.T) {
+	t.Parallel()
+	for comment, want := range map[string]bool{
+		"It begins with `<?php` now\n/test":               true,
+		"`a` and `<!--` and `<!D` and `<![CDATA[`\n/test": true,
+		"`<!--` <!-- `\n/test\n-->":                       false,
+		"a <!-- `b`\n/test":                               false,
+		"``<?php``\n/test":                                false, // in doubt
+		"\\`<?php `\n/test":                               false,
+		"<a title=\"`\"> <!-- `\n/test\n-->":              false,
+		"a ` b\nc ` <!-- `\n/test\n-->":                   false,
+		"`\n\n`<?php`\n/test":                             true,
+		"`a` /test":                                       false,
+		"x `<?`\n/test `<?`":                              true,
+	} {
+		if found, _ := Parse(comment, "", false); (found != nil) != want {
+			t.Errorf("%q: a command: %v, want %v", comment, found != nil, want)
+		}
+	}
+}
+
+// Each part of a line is read a few times, whatever it consists of.
+func BenchmarkCodeWithinALine(b *testing.B) {
+	for _, part := range []string{"<!---->", "`<!--`", "`a`", "`", "<?"} {
+		b.Run(part, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = Parse(strings.Repeat(part, maxComment/len(part))+"<!--", "", false)
+			}
+		})
+	}
+}
