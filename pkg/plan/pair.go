@@ -158,6 +158,8 @@ func (d *draft) counts(pull git.Pull) func(*v1alpha1.GitEventSpec) bool {
 	}
 }
 
+// together reports whether two deliveries may be of one change: less than pullPatience lies between
+// them, or the Git service does not tell when both happened.
 func together(a, b *v1alpha1.GitEventSpec) bool {
 	return a.HappenedAt == nil || b.HappenedAt == nil || a.HappenedAt.Sub(b.HappenedAt.Time).Abs() < pullPatience
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // files are GitHub-flavoured Markdown with HTML. The caller escapes their values.

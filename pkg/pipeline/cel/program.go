@@ -15,7 +15,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // ReasonBad is the reason of all faults of this package that the author can fix.

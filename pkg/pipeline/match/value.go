@@ -9,7 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // The kinds that are read, and their versions. Other kinds of Tekton and documents of other groups

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // maxComment is the maximum number of characters of a comment, according to GitHub's error for a

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // maxGroup is how much of a group's path a message repeats; GitLab's have at most 255 characters.

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // Key is the delivery's key where none is given. Names of PipelineRuns are made of it.

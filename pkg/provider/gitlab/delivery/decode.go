@@ -12,7 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/text"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // Decode implements provider.Webhook. Events are pushes to branches and tags, comments on open
