@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// The branch of a merged pull request is set back, and an hour later the same commit is pushed again
-// on the same one: nothing else runs that push.
+// The branch of a merged pull request is set back, and an hour later the same commit is pushed
+// again on the same one: nothing else runs that push.
 func TestTheSamePushAnHourLaterIsNotThatOfAClosedPullRequest(t *testing.T) {
 	t.Parallel()
 	moved := strings.Repeat("b", 40)

@@ -183,8 +183,8 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// servePipes serves on pipes until ctx ends; wait returns when the server has ended. It is for tests
-// with synctest's time.
+// servePipes serves on pipes until ctx ends; wait returns when the server has ended. It is for
+// tests with synctest's time.
 func servePipes(ctx context.Context, t *testing.T) (f *front, listener pipes, wait func()) {
 	e, listener := newEnv(t), make(pipes)
 	server := receiver.NewServer(e.replica(), e.metrics)
