@@ -29,18 +29,18 @@ func Mitigations() map[string]func(*Options) {
 const (
 	// unclosed ends the name of the receiver that never says Connection: close.
 	unclosed = "-unclosed"
-	// closes is the line of drain.go that it does not have.
+	// closes is the line of server.go that it does not have.
 	closes = `		w.Header().Set("Connection", "close")` + "\n"
 )
 
-// BuildUnclosed compiles, beside the receiver at path, one whose source misses the line that says
+// BuildUnclosed compiles, next to the receiver at path, one whose source lacks the line that says
 // Connection: close. An overlay does that, not a hook in the product.
 func BuildUnclosed(ctx context.Context, path string) error {
 	root, err := cluster.Root()
 	if err != nil {
 		return err
 	}
-	source := filepath.Join(root, "pkg", "receiver", "drain.go")
+	source := filepath.Join(root, "pkg", "receiver", "server.go")
 	text, err := os.ReadFile(source)
 	if err != nil {
 		return err
