@@ -40,18 +40,14 @@ func BuildUnclosed(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	source := filepath.Join(root, "pkg", "receiver", "server.go")
-	text, err := os.ReadFile(source)
+	source, text, err := sourceUnclosed(root)
 	if err != nil {
 		return err
-	}
-	if strings.Count(string(text), closes) != 1 {
-		return fmt.Errorf("%s does not have once the line %q", source, closes)
 	}
 	changed := path + unclosed + ".go"
 	overlay := fmt.Appendf(nil, `{"Replace": {%q: %q}}`, source, changed)
 	if err := errors.Join(
-		os.WriteFile(changed, []byte(strings.Replace(string(text), closes, "", 1)), 0o600), os.WriteFile(path+unclosed+".json", overlay, 0o600),
+		os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(path+unclosed+".json", overlay, 0o600),
 	); err != nil {
 		return err
 	}
@@ -61,4 +57,18 @@ func BuildUnclosed(ctx context.Context, path string) error {
 		return fmt.Errorf("building the receiver without Connection: close: %w\n%s", err, out)
 	}
 	return nil
+}
+
+// sourceUnclosed returns the path of the receiver's file that says Connection: close, and its text
+// without that line.
+func sourceUnclosed(root string) (path, text string, err error) {
+	path = filepath.Join(root, "pkg", "receiver", "server.go")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		return "", "", err
+	}
+	if strings.Count(string(whole), closes) != 1 {
+		return "", "", fmt.Errorf("%s does not have once the line %q", path, closes)
+	}
+	return path, strings.Replace(string(whole), closes, "", 1), nil
 }
