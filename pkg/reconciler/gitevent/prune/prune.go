@@ -29,7 +29,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 )
 
 const (
@@ -74,7 +74,7 @@ type Step struct {
 }
 
 // New returns a step with an empty cache.
-func New(c clients.Cluster) *Step {
+func New(c deps.Cluster) *Step {
 	known := &recent.Map[types.UID, verdict]{Max: maxKnown}
 	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: known}
 }
