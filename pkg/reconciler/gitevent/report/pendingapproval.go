@@ -35,7 +35,7 @@ const (
 	// soon is when an event that waits for the answer to another one's question asks again.
 	soon = time.Second
 	// maxEvents bounds the remembered events of one pull request; forgetting them costs reports.
-	maxEvents = 1000
+	maxEvents = 100
 )
 
 // PendingReport is the report of one event that waits for approval.
