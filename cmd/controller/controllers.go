@@ -21,7 +21,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery/applog"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery/hooklog"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
@@ -39,7 +39,7 @@ func (o *options) controllers() []injection.ControllerConstructor {
 	onGitLab := gitlab.New(gitlab.Options{UserAgent: userAgent})
 	providers := map[string]provider.Provider{onGitHub.Name: onGitHub, onGitLab.Name: onGitLab}
 	return []injection.ControllerConstructor{
-		gitevent.NewController(clients.Options{
+		gitevent.NewController(deps.Options{
 			Namespace:        namespace,
 			Version:          version,
 			Remote:           web.New(web.Options{UserAgent: userAgent}),

@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 )
 
@@ -24,7 +24,7 @@ type options struct {
 	workers, healthPort, mutexFraction int
 	coexist, preflight                 bool
 	appSecret, global                  string
-	times                              clients.Times
+	times                              deps.Times
 }
 
 // define defines the flags.

@@ -15,7 +15,7 @@ import (
 
 // approve decides about an event that depends on an approval. Either the rules do not allow it, and
 // would if its commit were approved; or it is on a pull request to which untrusted users can push.
-func (ev *evaluation) approve(ctx context.Context, decision rules.Decision) (rules.Decision, error) {
+func (ev *evaluation) approve(ctx context.Context, decision rules.Result) (rules.Result, error) {
 	if decision.Verdict != rules.Allowed {
 		would, err := ev.wouldBeAllowed(ctx)
 		if err != nil || !would {
@@ -25,13 +25,13 @@ func (ev *evaluation) approve(ctx context.Context, decision rules.Decision) (rul
 	ev.MayCommand = true
 	recorded, err := ev.sources.Recorded(ctx)
 	if err != nil {
-		return rules.Decision{}, err
+		return rules.Result{}, err
 	}
 	ev.EndsPending = approval.Waits(recorded, ev.Spec.SHA)
 	names := ev.Command != nil && ev.Command.SHA != ""
 	if standing := approval.Standing(recorded, ev.Spec); standing != nil && !names {
 		ev.Approval = standing
-		return rules.Decision{Verdict: rules.Allowed}, nil
+		return rules.Result{Verdict: rules.Allowed}, nil
 	}
 	if decision.Verdict != rules.Allowed && !ev.startsRuns() {
 		return ev.applyRemembered(ctx, decision, recorded)
@@ -41,7 +41,7 @@ func (ev *evaluation) approve(ctx context.Context, decision rules.Decision) (rul
 	}
 	heads, err := ev.heads(ctx, recorded)
 	if err != nil {
-		return rules.Decision{}, err
+		return rules.Result{}, err
 	}
 	return ev.approveHead(decision, heads), nil
 }
@@ -49,18 +49,18 @@ func (ev *evaluation) approve(ctx context.Context, decision rules.Decision) (rul
 // cannotApprove decides about an event that cannot approve its commit itself. ends is false for a
 // command or remark that may run its commit if that is the approved head.
 func (ev *evaluation) cannotApprove(
-	decision rules.Decision, recorded []history.Record,
-) (end rules.Decision, ends bool) {
+	decision rules.Result, recorded []history.Record,
+) (end rules.Result, ends bool) {
 	allowed := decision.Verdict == rules.Allowed
 	switch {
 	case ev.startsRuns() && !allowed && same(ev.Spec.Sender, ev.Spec.PullRequest.Author): // S24, whatever the command
-		return rules.Decision{Why: decision.Why + " Another user than its author has to approve the commit."}, true
+		return rules.Result{Why: decision.Why + " Another user than its author has to approve the commit."}, true
 	case ev.startsRuns():
 		return decision, false
 	case ev.isRemark() && allowed && ev.EndsPending:
-		return rules.Decision{Why: "The commit waits for approval. A comment without a command does not approve it."}, true
+		return rules.Result{Why: "The commit waits for approval. A comment without a command does not approve it."}, true
 	case ev.isOfOldHead() && allowed && approval.PushedUnapproved(recorded, ev.Spec.SHA):
-		return rules.Decision{
+		return rules.Result{
 			Why: "Another user than its author has pushed the commit, and it is not approved yet.",
 		}, true
 	}
@@ -87,14 +87,14 @@ func (ev *evaluation) heads(ctx context.Context, recorded []history.Record) (hea
 // That also holds for the pull request of a user with write access, because users without it may
 // push to the fork that it comes from. Only users with write access push to a branch of the
 // repository itself: if nothing is recorded of such a pull request, its head may run.
-func (ev *evaluation) approveHead(decision rules.Decision, heads []approval.Head) rules.Decision {
+func (ev *evaluation) approveHead(decision rules.Result, heads []approval.Head) rules.Result {
 	trusted := decision.Verdict == rules.Allowed
 	if trusted && len(heads) == 0 && SameRepository(ev.Spec) {
 		return ev.unlessMisnamed(decision)
 	}
 	asked := ev.givenCommand()
 	if asked.SHA == "" && ev.config.RequireApprovedSHA && (!trusted || asked.Kind == command.OkToTest) {
-		return rules.Decision{
+		return rules.Result{
 			Why: fmt.Sprintf(
 				"An approval has to name its commit here (require-ok-to-test-sha). The head of the pull request is %s: "+
 					"after reading it write /ok-to-test %s.",
@@ -108,14 +108,14 @@ func (ev *evaluation) approveHead(decision rules.Decision, heads []approval.Head
 		comment.At = at.Time
 	}
 	if approved, why := approval.Decide(comment, ev.Spec.SHA, heads); !approved {
-		return rules.Decision{Why: why}
+		return rules.Result{Why: why}
 	}
 	if !trusted || ev.EndsPending {
 		ev.Approval = &v1alpha1.Approval{
 			By: ev.Spec.Sender, Event: ev.Name, BaseRef: ev.Spec.BaseRef, HeadProjectID: ev.Spec.PullRequest.HeadProjectID,
 		}
 	}
-	return rules.Decision{Verdict: rules.Allowed}
+	return rules.Result{Verdict: rules.Allowed}
 }
 
 // givenCommand returns the command of a comment, the zero value if it has none.
@@ -128,12 +128,12 @@ func (ev *evaluation) givenCommand() command.Command {
 
 // unlessMisnamed returns the decision to allow, unless the command names a commit that is not the
 // head. Then its author meant another commit.
-func (ev *evaluation) unlessMisnamed(allowed rules.Decision) rules.Decision {
+func (ev *evaluation) unlessMisnamed(allowed rules.Result) rules.Result {
 	if ev.Command == nil || ev.Command.SHA == "" {
 		return allowed
 	}
 	if why := approval.WrongCommit(ev.Command.SHA, ev.Spec.SHA); why != "" {
-		return rules.Decision{Why: why}
+		return rules.Result{Why: why}
 	}
 	return allowed
 }

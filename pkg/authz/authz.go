@@ -189,7 +189,7 @@ func (d *Decider) Approvers(e Event) string { return d.evaluation(e).accessInput
 
 // decide applies the rules. It reads from the Git service only what the result depends on, once for
 // each account. An error never counts as an answer.
-func (ev *evaluation) decide(ctx context.Context) (rules.Decision, error) {
+func (ev *evaluation) decide(ctx context.Context) (rules.Result, error) {
 	return ev.lookups.decide(ctx, ev.accessInput(), rules.Commenter, rules.Author, rules.Actor)
 }
 
@@ -225,14 +225,14 @@ func (ev *evaluation) accessInput() rules.Input {
 
 // decide applies the rules and answers their questions about these people. A question about another
 // person ends it.
-func (l *lookups) decide(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Decision, error) {
+func (l *lookups) decide(ctx context.Context, in rules.Input, about ...rules.Person) (rules.Result, error) {
 	for {
 		decision := rules.Decide(in)
 		if decision.Verdict != rules.Asks || !slices.Contains(about, decision.Question.Who) {
 			return l.withProblems(decision), nil
 		}
 		if err := l.answer(ctx, in, decision.Question); err != nil {
-			return rules.Decision{}, err
+			return rules.Result{}, err
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (l *lookups) cached(question string, ask func() (bool, error)) (bool, error
 }
 
 // withProblems adds the problems to a denial that they may have caused.
-func (l *lookups) withProblems(d rules.Decision) rules.Decision {
+func (l *lookups) withProblems(d rules.Result) rules.Result {
 	if d.Verdict == rules.Unapproved && len(l.problems) > 0 {
 		d.Why += " " + strings.Join(l.problems, " ")
 	}

@@ -26,9 +26,9 @@ import (
 // another commit counts for it.
 func (ev *evaluation) applyRemembered(
 	ctx context.Context,
-	decision rules.Decision,
+	decision rules.Result,
 	recorded []history.Record,
-) (rules.Decision, error) {
+) (rules.Result, error) {
 	if !ev.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
 	}
@@ -45,7 +45,7 @@ func (ev *evaluation) applyRemembered(
 		why, err = ev.pushedByAnother(ctx)
 	}
 	if err != nil {
-		return rules.Decision{}, err
+		return rules.Result{}, err
 	}
 	if why != "" {
 		decision.Why += fmt.Sprintf(" The approval by %s of commit %s does not count: %s.", given.By, given.SHA, why)
@@ -56,7 +56,7 @@ func (ev *evaluation) applyRemembered(
 		why, err = ev.whyForgotten(ctx, given)
 	}
 	if err != nil {
-		return rules.Decision{}, err
+		return rules.Result{}, err
 	}
 	if why != "" {
 		ev.Forgotten = true
@@ -64,7 +64,7 @@ func (ev *evaluation) applyRemembered(
 		return decision, nil
 	}
 	ev.Approval = given
-	return rules.Decision{Verdict: rules.Allowed}, nil
+	return rules.Result{Verdict: rules.Allowed}, nil
 }
 
 // wasPushed reports whether the event is a push to the pull request's branch.

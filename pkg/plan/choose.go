@@ -36,9 +36,9 @@ type candidate struct {
 	// run is the name of its PipelineRun.
 	run string
 	// decision is its entry in the plan.
-	decision *Decision
+	decision *v1alpha1.Decision
 	// selection is the result of its annotations.
-	selection match.Decision
+	selection match.Selection
 	// err says why it is not selected (Ignored), what its author has to fix (Invalid), or what it
 	// waits for (every other class).
 	err error
@@ -110,19 +110,24 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 
 // candidates returns a decision for each definition, in order, and the open ones. The commit is
 // fixed, so the definitions are the same at each attempt.
-func (d *draft) candidates() ([]Decision, []*candidate) {
-	place := func(d Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
-	decided := map[string]Decision{}
+func (d *draft) candidates() ([]v1alpha1.Decision, []*candidate) {
+	place := func(d v1alpha1.Decision) string { return fmt.Sprintf("%s#%d", d.File, d.Document) }
+	decided := map[string]v1alpha1.Decision{}
 	if d.Earlier != nil {
 		for _, decision := range d.Earlier.Decisions {
 			decided[place(decision)] = decision
 		}
 	}
 	definitions := d.set.Definitions()
-	decisions := make([]Decision, len(definitions))
+	decisions := make([]v1alpha1.Decision, len(definitions))
 	var open []*candidate
 	for i, definition := range definitions {
-		fresh := Decision{File: definition.File, Document: definition.Document, Pipeline: definition.Name, Open: true}
+		fresh := v1alpha1.Decision{
+			File:     definition.File,
+			Document: definition.Document,
+			Pipeline: definition.Name,
+			Open:     true,
+		}
 		known, found := decided[place(fresh)]
 		decisions[i] = fresh
 		if found {

@@ -228,7 +228,7 @@ func (p *planner) startsAnyName() bool {
 // nameUnknown finds the definitions that a command names. If one does not exist, the command starts
 // nothing and returns the message, so its author can correct the name, and nothing runs
 // twice.
-func (d *draft) nameUnknown(decisions []Decision) string {
+func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 	if !d.namesPipelines() {
 		return ""
 	}

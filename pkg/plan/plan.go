@@ -76,7 +76,7 @@ type Event struct {
 // at the same commits.
 type Earlier struct {
 	Commits
-	Decisions []Decision
+	Decisions []v1alpha1.Decision
 	Runs      []Run
 	// Bytes is the size of its stored manifests.
 	Bytes int
@@ -199,7 +199,7 @@ type Plan struct {
 	Commits
 	Answer
 	// Decisions has one entry for each definition, in the order of files and documents.
-	Decisions []Decision
+	Decisions []v1alpha1.Decision
 	// Runs are the earlier runs, some of them completed, followed by the new ones.
 	Runs []Run
 	// Secrets has the values of the markers in the manifests.
@@ -239,18 +239,6 @@ type Ending struct {
 	Reason, Message string
 	// Cancels says which runs of other events are cancelled, nil for most events.
 	Cancels *v1alpha1.Cancellation
-}
-
-// Decision says whether one definition is selected for the event.
-type Decision struct {
-	// File and Document say where it is defined, Pipeline is its name there.
-	File     string
-	Document int
-	Pipeline string
-	// Open is true while it is not decided.
-	Open bool
-	// Selected is why an open one was selected; Reason is the sentence for people.
-	Selected, Reason string
 }
 
 // Run is one PipelineRun that the event starts, or that is refused.

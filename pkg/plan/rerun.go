@@ -104,7 +104,7 @@ func (d *draft) selectForRerun(c *candidate) bool {
 	case c.definition.Err != nil:
 		c.err = c.definition.Err
 	default:
-		c.selection = match.Decision{
+		c.selection = match.Selection{
 			Selected: true,
 			Reason:   fmt.Sprintf("%s: %s requested a re-run", match.Selected, d.spec.Sender),
 		}

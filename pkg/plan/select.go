@@ -21,7 +21,7 @@ const incompleteFiles = "the Git service did not list all changed files"
 // selected; only what it refers to is open.
 func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	if run := d.runs.named(c.run); run != nil {
-		c.selection = match.Decision{
+		c.selection = match.Selection{
 			Selected:   true,
 			Reason:     cmp.Or(c.decision.Selected, match.Selected),
 			Incomplete: run.Note != "",
@@ -58,7 +58,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	}
 }
 
-func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
+func (d *draft) matches(definition resolve.Definition) (match.Selection, error) {
 	decide := match.Select
 	switch {
 	case d.isRemark():
@@ -70,14 +70,14 @@ func (d *draft) matches(definition resolve.Definition) (match.Decision, error) {
 	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
-		return match.Decision{}, err
+		return match.Selection{}, err
 	}
 	decision, err := decide(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 	if err != nil {
-		return match.Decision{}, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
+		return match.Selection{}, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
 	}
 	if decision.Needs.Any() {
-		return match.Decision{}, &template.Unknown{Needs: decision.Needs}
+		return match.Selection{}, &template.Unknown{Needs: decision.Needs}
 	}
 	return decision, nil
 }

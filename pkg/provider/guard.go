@@ -55,28 +55,18 @@ func (g *guarded) transport(req *http.Request) (http.RoundTripper, error) {
 }
 
 // maxPolicies is how many policies have connections at the same time. Tenants' policies and the
-// global Repository's alternate, and a changed configuration adds more.
+// global Repository's alternate, and a changed configuration adds more. The connections of an
+// evicted policy are closed once they are idle for IdleConnTimeout.
 const maxPolicies = 4
 
 // direct returns the connection pool of the policy. Connections of another policy are never used,
 // because that one may allow hosts that this one does not.
 func (t *Transport) direct(policy egress.Policy) *http.Transport {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	key := policy.Key()
-	if pool, found := t.guarded[key]; found {
+	return t.guarded.GetOrCreate(policy.Key(), func() *http.Transport {
+		pool := t.pool()
+		pool.DialContext = t.dialer(policy)
 		return pool
-	}
-	if len(t.guarded) >= maxPolicies {
-		for _, pool := range t.guarded {
-			pool.CloseIdleConnections()
-		}
-		clear(t.guarded)
-	}
-	pool := t.pool()
-	pool.DialContext = t.dialer(policy)
-	t.guarded[key] = pool
-	return pool
+	})
 }
 
 func (t *Transport) dialer(policy egress.Policy) func(context.Context, string, string) (net.Conn, error) {

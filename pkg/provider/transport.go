@@ -12,10 +12,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // The time limits of one call to a Git service (X1 of docs/errors.md), and the maximum size of an
@@ -54,9 +54,7 @@ type Transport struct {
 	resolver *net.Resolver // nil means the machine's
 
 	proxied *http.Transport
-	// guarded has the connection pools by the key of their policy; mu guards it.
-	mu      sync.Mutex
-	guarded map[string]*http.Transport
+	guarded recent.Map[string, *http.Transport] // connection pools by the key of their policy
 }
 
 // keepAlive is the interval of TCP keep-alives on an idle connection.
@@ -73,7 +71,8 @@ func NewTransport(limits Limits) *Transport {
 		Ping:    cmp.Or(limits.Ping, PingTimeout),
 		Answer:  cmp.Or(limits.Answer, MaxAnswer),
 	}
-	t := &Transport{limits: limits, metrics: newCallMetrics(), guarded: map[string]*http.Transport{}}
+	t := &Transport{limits: limits, metrics: newCallMetrics()}
+	t.guarded.Max = maxPolicies
 	t.proxied = t.pool()
 	t.proxied.Proxy = http.ProxyFromEnvironment
 	t.proxied.DialContext = (&net.Dialer{Timeout: limits.Connect, KeepAlive: keepAlive}).DialContext

@@ -60,7 +60,7 @@ type Handler struct {
 
 	bodies, largeBodies semaphore
 	inFlight            fairness.InFlight
-	recording           fairness.Slots
+	recording           fairness.RepositoryLimit
 	groups              recent.Map[string, groupKeys]
 	// unverified limits the deliveries that no webhook secret verifies.
 	unverified *rate.Limiter

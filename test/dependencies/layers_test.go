@@ -204,7 +204,7 @@ func TestPackagesAreSmall(t *testing.T) {
 func shared() []string {
 	const gitevent = "pkg/reconciler/gitevent"
 	return []string{
-		gitevent, gitevent + "/attempt", gitevent + "/clients", gitevent + "/gitauth",
+		gitevent, gitevent + "/attempt", gitevent + "/deps", gitevent + "/gitauth",
 		"pkg/authz", "pkg/credentials", "pkg/plan", "pkg/plan/annotations", "pkg/plan/rerun", "pkg/store/plans",
 	}
 }

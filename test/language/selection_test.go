@@ -151,7 +151,7 @@ func answer(k *known, set *resolve.Set) string {
 	for range maxRounds {
 		definition := set.Definitions()[0]
 		annotations, err := set.Annotations(definition, k.scope)
-		var d match.Decision
+		var d match.Selection
 		if err == nil {
 			d, err = match.Select(k.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -49,9 +49,9 @@ func main() {
 	}()
 	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
-		gitevent.NewController(clients.Options{
+		gitevent.NewController(deps.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
-			Times: clients.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
+			Times: deps.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
 			Providers: map[string]provider.Provider{"github": panicking(github.New(github.Options{}), *planning, *reporting)},
 		}, events, claims, runs),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {

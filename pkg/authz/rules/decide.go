@@ -29,8 +29,8 @@ func (v Verdict) String() string {
 	return [...]string{"Unapproved", "Asks", "Allowed"}[v]
 }
 
-// Decision is the result of the first rule that applies.
-type Decision struct {
+// Result is that of the first rule that applies.
+type Result struct {
 	Verdict Verdict
 	// Question is the fact that is needed first, if the verdict is Asks.
 	Question Question
@@ -94,13 +94,13 @@ type Input struct {
 }
 
 // Decide tries the rules in order and returns the result of the first that applies.
-func Decide(in Input) Decision { return decide(rules(), in) }
+func Decide(in Input) Result { return decide(rules(), in) }
 
-func decide(chain []rule, in Input) Decision {
+func decide(chain []rule, in Input) Result {
 	for _, r := range chain {
 		if verdict, question, ok := r.decides(in); ok {
-			return Decision{Verdict: verdict, Question: question, Why: r.why()}
+			return Result{Verdict: verdict, Question: question, Why: r.why()}
 		}
 	}
-	return Decision{Why: "No rule allows this event to start a run."}
+	return Result{Why: "No rule allows this event to start a run."}
 }

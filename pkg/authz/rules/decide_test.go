@@ -28,7 +28,7 @@ type row struct {
 }
 
 // ends answers questions until there is a verdict.
-func (r row) ends(chain []rule) (Decision, []string) {
+func (r row) ends(chain []rule) (Result, []string) {
 	in, asked := r.in, []string(nil)
 	in.Known = map[Question]bool{}
 	for {
@@ -38,7 +38,7 @@ func (r row) ends(chain []rule) (Decision, []string) {
 		}
 		q := string(d.Question.Who) + " " + string(d.Question.What)
 		if slices.Contains(asked, q) || !strings.Contains(d.Why, "not known yet") {
-			return Decision{Why: fmt.Sprintf("%s is asked after %v because %q", q, asked, d.Why)}, asked
+			return Result{Why: fmt.Sprintf("%s is asked after %v because %q", q, asked, d.Why)}, asked
 		}
 		asked = append(asked, q)
 		in.Known[d.Question] = slices.Contains(r.facts, q)
@@ -143,8 +143,8 @@ func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 }
 
 func TestZeroDecisionDenies(t *testing.T) {
-	if v := (Decision{}).Verdict; v != Unapproved || v.String() != "Unapproved" {
-		t.Errorf("the zero Decision is %v, want Unapproved", v)
+	if v := (Result{}).Verdict; v != Unapproved || v.String() != "Unapproved" {
+		t.Errorf("the zero Result is %v, want Unapproved", v)
 	}
 }
 

@@ -24,14 +24,14 @@ const (
 )
 
 // onComment decides about a comment. No other annotation of the pipeline counts for it.
-func onComment(ev Event, annotations map[string]string) (Decision, error) {
+func onComment(ev Event, annotations map[string]string) (Selection, error) {
 	text, found := annotations[pipelinesascode.OnComment]
 	if !found {
 		return declined("the event is a comment, and there is no annotation %s", pipelinesascode.OnComment), nil
 	}
 	expression, parts, err := compileExpression(text)
 	if err != nil {
-		return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnComment, err)
+		return Selection{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnComment, err)
 	}
 	comment := strings.TrimSpace(ev.Comment)
 	if parts*len(comment) > maxCommentSteps {
@@ -47,7 +47,7 @@ func onComment(ev Event, annotations map[string]string) (Decision, error) {
 		line += " …"
 	}
 	if expression.MatchString(comment) {
-		return Decision{
+		return Selection{
 			Selected: true,
 			Reason:   selected(fmt.Sprintf("on-comment %q matches the comment %q", shorten(text), line)),
 		}, nil

@@ -15,23 +15,23 @@ import (
 )
 
 // onExpression decides by on-cel-expression, which replaces the other annotations.
-func onExpression(ev Event, text string, annotations map[string]string) (Decision, error) {
+func onExpression(ev Event, text string, annotations map[string]string) (Selection, error) {
 	program, err := program(ev, text)
 	if err != nil {
-		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+		return Selection{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
 	if ev.EventType == LabelEvent && !program.Mentions(cel.EventType, "labels", "pull_request_labels") {
 		return declined("a label was added, and on-cel-expression reads neither event_type nor labels"), nil
 	}
 	outcome, err := evaluate(ev, program)
 	if err != nil {
-		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+		return Selection{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
 	agreed, err := outcome.Bool()
 	if err != nil {
-		return Decision{}, fmt.Errorf("on-cel-expression: %w", err)
+		return Selection{}, fmt.Errorf("on-cel-expression: %w", err)
 	}
-	d := Decision{Selected: agreed, Reason: selected("on-cel-expression is true"),
+	d := Selection{Selected: agreed, Reason: selected("on-cel-expression is true"),
 		Incomplete: ev.Changed != nil && ev.Changed.Truncated && program.Mentions(cel.Files)}
 	if !agreed {
 		d.Reason = "on-cel-expression: " + outcome.WhyNot()

@@ -64,7 +64,7 @@ func TestSelectAsksOnlyForWhatItDependsOn(t *testing.T) {
 			if !cmp.Equal(got.Needs, tt.want) {
 				t.Errorf("needs %+v, want %+v", got.Needs, tt.want)
 			}
-			if tt.want.Any() && !cmp.Equal(got, Decision{Needs: tt.want}) {
+			if tt.want.Any() && !cmp.Equal(got, Selection{Needs: tt.want}) {
 				t.Errorf("an open decision says %+v", got)
 			}
 		})
@@ -180,7 +180,7 @@ func FuzzAnnotations(f *testing.F) {
 			known.Body = map[string]any{"a": map[string]any{"b": text}}
 			got, err := Select(known, Pipeline{Annotations: annotations})
 			switch {
-			case err != nil && (!cmp.Equal(got, Decision{}) || !fault.Is(err, fault.Invalid)):
+			case err != nil && (!cmp.Equal(got, Selection{}) || !fault.Is(err, fault.Invalid)):
 				t.Errorf("Select = %+v, %v", got, err)
 			case err == nil && !got.Needs.Any() && (got.Reason == "" || len(got.Reason) > 4096):
 				t.Errorf("Select = %+v", got)

@@ -10,17 +10,17 @@ import (
 
 // labelled returns the decision against a pipeline that does not read labels: it must not run again
 // for each label that is added.
-func labelled(ev Event, annotations map[string]string) (Decision, error) {
+func labelled(ev Event, annotations map[string]string) (Selection, error) {
 	if _, found := annotations[pipelinesascode.OnLabel]; found || ev.EventType != LabelEvent {
-		return Decision{}, nil
+		return Selection{}, nil
 	}
 	return declined("a label was added, and there is no annotation %s", pipelinesascode.OnLabel), nil
 }
 
-func onLabel(ev Event, annotations map[string]string) (Decision, error) {
+func onLabel(ev Event, annotations map[string]string) (Selection, error) {
 	wanted, found, err := lookup(annotations, pipelinesascode.OnLabel)
 	if err != nil || !found {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	for _, label := range ev.Labels {
 		if slices.Contains(wanted, label) {

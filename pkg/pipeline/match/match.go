@@ -119,8 +119,8 @@ type Pipeline struct {
 	Annotations map[string]string
 }
 
-// Decision is the decision of a pipeline's annotations about an event.
-type Decision struct {
+// Selection says what a pipeline's annotations decide about an event.
+type Selection struct {
 	// Selected is true when the event starts the pipeline.
 	Selected bool
 	// Reason says why, or why not, in one clause that shows the values that were compared.
@@ -135,19 +135,19 @@ type Decision struct {
 // Select reports whether the event starts the pipeline, and why. It requests an unknown value only
 // if the known values do not decide. The error is always a fault.Invalid: an annotation is not
 // written as docs/language.md says. Neither the decision nor the error contains a secret.
-func Select(ev Event, p Pipeline) (Decision, error) {
+func Select(ev Event, p Pipeline) (Selection, error) {
 	d, err := decide(ev, p.Annotations)
 	if needs, unknown := template.NeedsOf(err); unknown {
-		return Decision{Needs: needs}, nil
+		return Selection{Needs: needs}, nil
 	}
 	if err != nil {
-		return Decision{}, ev.Params.Conceal(fmt.Errorf("pipeline %s: %w", p.Name, err))
+		return Selection{}, ev.Params.Conceal(fmt.Errorf("pipeline %s: %w", p.Name, err))
 	}
 	d.Reason = ev.Params.Mask(d.Reason)
 	return d, nil
 }
 
-func decide(ev Event, annotations map[string]string) (Decision, error) {
+func decide(ev Event, annotations map[string]string) (Selection, error) {
 	if d := elsewhere(ev, annotations); d.Reason != "" {
 		return d, nil
 	}
@@ -162,14 +162,14 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 		d, err := clause(ev, annotations)
 		switch {
 		case err != nil:
-			return Decision{}, err
+			return Selection{}, err
 		case d.Selected:
 			agreed = append(agreed, d.Reason)
 		case d.Reason != "" || d.Needs.Any():
 			return d, nil
 		}
 	}
-	return Decision{
+	return Selection{
 		Selected:   true,
 		Reason:     selected(agreed...) + hint(annotations, pipelinesascode.OnPathChangeIgnore),
 		Incomplete: incomplete(ev, annotations),
@@ -177,20 +177,20 @@ func decide(ev Event, annotations map[string]string) (Decision, error) {
 }
 
 // elsewhere returns the decision against a pipeline of another namespace.
-func elsewhere(ev Event, annotations map[string]string) Decision {
+func elsewhere(ev Event, annotations map[string]string) Selection {
 	if namespace, found := annotations[pipelinesascode.TargetNamespace]; found && namespace != ev.Namespace {
 		return declined("target-namespace is %q and the Repository of this URL is in %q", shorten(namespace), ev.Namespace)
 	}
-	return Decision{}
+	return Selection{}
 }
 
 // clause returns why the event matches or does not match, or what must be known first. It returns
 // an empty Decision when the pipeline does not have the annotation.
-type clause func(Event, map[string]string) (Decision, error)
+type clause func(Event, map[string]string) (Selection, error)
 
 // agrees returns the decision of one clause that matches.
-func agrees(format string, args ...any) Decision {
-	return Decision{Selected: true, Reason: fmt.Sprintf(format, args...)}
+func agrees(format string, args ...any) Selection {
+	return Selection{Selected: true, Reason: fmt.Sprintf(format, args...)}
 }
 
 // selected returns the reason of a selected pipeline, made of the clauses that matched. A settled
@@ -199,14 +199,14 @@ func selected(clauses ...string) string {
 	return Selected + ": " + shorten(strings.Join(clauses, "; "))
 }
 
-func declined(format string, args ...any) Decision {
-	return Decision{Reason: fmt.Sprintf(format, args...)}
+func declined(format string, args ...any) Selection {
+	return Selection{Reason: fmt.Sprintf(format, args...)}
 }
 
-func onEvent(ev Event, annotations map[string]string) (Decision, error) {
+func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 	events, found, err := lookup(annotations, pipelinesascode.OnEvent)
 	if err != nil {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if !found {
 		return declined("no annotation %s", pipelinesascode.OnEvent), nil
@@ -222,10 +222,10 @@ func onEvent(ev Event, annotations map[string]string) (Decision, error) {
 	), nil
 }
 
-func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
+func onTargetBranch(ev Event, annotations map[string]string) (Selection, error) {
 	patterns, found, err := lookup(annotations, pipelinesascode.OnTargetBranch)
 	if err != nil {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if !found {
 		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
@@ -234,7 +234,7 @@ func onTargetBranch(ev Event, annotations map[string]string) (Decision, error) {
 	for _, pattern := range patterns {
 		matches, err := matchRef(pattern, ev.BaseRef)
 		if err != nil {
-			return Decision{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
+			return Selection{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnTargetBranch, err)
 		}
 		if matches {
 			return agrees("on-target-branch %s matches %s", show([]string{pattern}), ref), nil

@@ -98,7 +98,7 @@ func TestSelect(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := (Decision{Selected: strings.HasPrefix(tt.reason, Selected), Reason: tt.reason}); !cmp.Equal(got, want) {
+			if want := (Selection{Selected: strings.HasPrefix(tt.reason, Selected), Reason: tt.reason}); !cmp.Equal(got, want) {
 				t.Errorf("Select = %+v, want %+v", got, want)
 			}
 		})

@@ -18,7 +18,7 @@ func OfNamed(annotations map[string]string) map[string]string {
 // on-event lists the event's trigger, or if the expression is true. It also does if the pipeline
 // has neither annotation and is started by hand only. With the annotations of OfNamed, only the
 // namespace counts. The contract is that of Select.
-func SelectNamed(ev Event, p Pipeline) (Decision, error) {
+func SelectNamed(ev Event, p Pipeline) (Selection, error) {
 	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
 		return d, nil
 	}
@@ -26,7 +26,7 @@ func SelectNamed(ev Event, p Pipeline) (Decision, error) {
 	_, expression := p.Annotations[pipelinesascode.OnCELExpression]
 	switch {
 	case err == nil && slices.Contains(events, string(ev.Trigger)), !found && !expression:
-		return Decision{Selected: true, Reason: selected("a comment asks for it by its name")}, nil
+		return Selection{Selected: true, Reason: selected("a comment asks for it by its name")}, nil
 	case err == nil && !expression:
 		return declined(
 			"a comment asks for it by its name, and on-event %s does not include %s: with definitions of the default branch that starts it only if the Repository has "+

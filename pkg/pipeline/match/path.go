@@ -16,22 +16,22 @@ import (
 const maxSteps = 1_000_000
 
 // onPathChange matches when one changed file matches one pattern.
-func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
+func onPathChange(ev Event, annotations map[string]string) (Selection, error) {
 	patterns, found, err := paths(annotations, pipelinesascode.OnPathChange)
 	if err != nil || !found {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if ev.Changed == nil {
-		return Decision{Needs: template.Needs{Changed: true}}, nil
+		return Selection{Needs: template.Needs{Changed: true}}, nil
 	}
 	file, by, err := first(ev, patterns, pipelinesascode.OnPathChange)
 	if err != nil {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if file != "" {
 		return agrees("on-path-change %s matches the changed file %s", show([]string{by}), shorten(file)), nil
 	}
-	return Decision{
+	return Selection{
 		Incomplete: ev.Changed.Truncated,
 		Reason: fmt.Sprintf("on-path-change %s matches no changed file (%s)%s",
 			show(texts(patterns)), count(ev.Changed), hint(annotations, pipelinesascode.OnPathChange)),
@@ -40,22 +40,22 @@ func onPathChange(ev Event, annotations map[string]string) (Decision, error) {
 
 // onPathChangeIgnore matches when no changed file matches a pattern. on-path-change does not matter
 // for it.
-func onPathChangeIgnore(ev Event, annotations map[string]string) (Decision, error) {
+func onPathChangeIgnore(ev Event, annotations map[string]string) (Selection, error) {
 	patterns, found, err := paths(annotations, pipelinesascode.OnPathChangeIgnore)
 	if err != nil || !found {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if ev.Changed == nil {
-		return Decision{Needs: template.Needs{Changed: true}}, nil
+		return Selection{Needs: template.Needs{Changed: true}}, nil
 	}
 	file, by, err := first(ev, patterns, pipelinesascode.OnPathChangeIgnore)
 	if err != nil {
-		return Decision{}, err
+		return Selection{}, err
 	}
 	if file == "" {
 		return agrees("on-path-change-ignore %s matches no changed file", show(texts(patterns))), nil
 	}
-	return Decision{
+	return Selection{
 		Incomplete: ev.Changed.Truncated,
 		Reason:     fmt.Sprintf("on-path-change-ignore %s matches the changed file %s", show([]string{by}), shorten(file)),
 	}, nil

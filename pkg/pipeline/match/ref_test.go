@@ -86,7 +86,7 @@ func FuzzSelect(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, ref string) {
 		annotations := annotated("on-event", "push", "on-target-branch", value)
 		got, err := Select(push(ref), Pipeline{Annotations: annotations})
-		if err != nil && (!cmp.Equal(got, Decision{}) || !fault.Is(err, fault.Invalid)) {
+		if err != nil && (!cmp.Equal(got, Selection{}) || !fault.Is(err, fault.Invalid)) {
 			t.Errorf("Select = %+v, %v", got, err)
 		}
 		if err == nil && got.Selected != strings.HasPrefix(got.Reason, Selected+": ") {

@@ -32,10 +32,10 @@ const (
 	waitingBytes = 32 << 20
 )
 
-// Slots limit how many deliveries of one Repository are recorded at once. When many arrive
-// together, the API server needs the same time for all of them, and every other call would wait as
-// long. The zero value is ready.
-type Slots struct {
+// RepositoryLimit limits how many deliveries of one Repository are recorded at once. When many
+// arrive together, the API server needs the same time for all of them, and every other call would
+// wait as long. The zero value is ready.
+type RepositoryLimit struct {
 	mu      sync.Mutex
 	byKey   map[SlotKey]*semaphore
 	waiting int // bytes of the deliveries that wait, or have waited
@@ -70,11 +70,11 @@ func SlotKeyOf(spec *v1alpha1.GitEventSpec, body []byte) SlotKey {
 // waits for a slot, later for an overflow slot, and after slotWait returns anyway: the API server
 // is slow then, and one more call does no more harm. Size is the size of the body, which counts
 // from the wait until the release.
-func (s *Slots) Acquire(ctx context.Context, key SlotKey, size int, waits func()) (release func()) {
-	if release = s.wait(key, 0); release != nil {
+func (l *RepositoryLimit) Acquire(ctx context.Context, key SlotKey, size int, waits func()) (release func()) {
+	if release = l.wait(key, 0); release != nil {
 		return release
 	}
-	if !s.countWaiting(size) {
+	if !l.countWaiting(size) {
 		return func() {}
 	}
 	waits()
@@ -86,38 +86,38 @@ func (s *Slots) Acquire(ctx context.Context, key SlotKey, size int, waits func()
 		if end, ends := ctx.Deadline(); ends {
 			limit = min(limit, time.Until(end)-InFlightWait-recordTime)
 		}
-		if slot := s.wait(next.key, limit); slot != nil {
-			return func() { slot(); s.countWaiting(-size) }
+		if slot := l.wait(next.key, limit); slot != nil {
+			return func() { slot(); l.countWaiting(-size) }
 		}
 	}
-	return func() { s.countWaiting(-size) }
+	return func() { l.countWaiting(-size) }
 }
 
 // Waiting returns the bytes of the deliveries that wait, or have waited.
-func (s *Slots) Waiting() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waiting
+func (l *RepositoryLimit) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
 }
 
 // countWaiting adds size to the bytes of waiting deliveries. It reports whether they may be that
 // many.
-func (s *Slots) countWaiting(size int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if size > 0 && s.waiting+size > waitingBytes {
+func (l *RepositoryLimit) countWaiting(size int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if size > 0 && l.waiting+size > waitingBytes {
 		return false
 	}
-	s.waiting += size
+	l.waiting += size
 	return true
 }
 
 // wait waits for a slot until the limit. It returns nil when none became free.
-func (s *Slots) wait(key SlotKey, limit time.Duration) (release func()) {
-	semaphore := s.use(key)
+func (l *RepositoryLimit) wait(key SlotKey, limit time.Duration) (release func()) {
+	semaphore := l.use(key)
 	release = func() {
 		<-semaphore.slots
-		s.leave(key, semaphore)
+		l.leave(key, semaphore)
 	}
 	select {
 	case semaphore.slots <- struct{}{}:
@@ -130,30 +130,30 @@ func (s *Slots) wait(key SlotKey, limit time.Duration) (release func()) {
 	case semaphore.slots <- struct{}{}:
 		return release
 	case <-timer.C:
-		s.leave(key, semaphore)
+		l.leave(key, semaphore)
 		return nil
 	}
 }
 
-func (s *Slots) use(key SlotKey) *semaphore {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey == nil {
-		s.byKey = map[SlotKey]*semaphore{}
+func (l *RepositoryLimit) use(key SlotKey) *semaphore {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byKey == nil {
+		l.byKey = map[SlotKey]*semaphore{}
 	}
-	used, known := s.byKey[key]
+	used, known := l.byKey[key]
 	if !known {
 		used = &semaphore{slots: make(chan struct{}, key.slots)}
-		s.byKey[key] = used
+		l.byKey[key] = used
 	}
 	used.users++
 	return used
 }
 
-func (s *Slots) leave(key SlotKey, used *semaphore) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (l *RepositoryLimit) leave(key SlotKey, used *semaphore) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if used.users--; used.users == 0 {
-		delete(s.byKey, key)
+		delete(l.byKey, key)
 	}
 }

@@ -17,9 +17,9 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 }
 
 // acquireFor takes a slot for a delivery of that size.
-func (s *Slots) acquireFor(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (release func()) {
+func (l *RepositoryLimit) acquireFor(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (release func()) {
 	t.Helper()
-	return s.Acquire(t.Context(), SlotKeyOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
+	return l.Acquire(t.Context(), SlotKeyOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
 }
 
 // 40 pull requests of one Repository that arrive together are recorded one after the other. A push
@@ -27,7 +27,7 @@ func (s *Slots) acquireFor(t *testing.T, repository string, trigger v1alpha1.Tri
 func TestSlotsSerialisePullRequestsOfARepository(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Slots
+		var all RepositoryLimit
 		began := time.Now()
 		ended := make(chan time.Duration, 40)
 		for range 40 {
@@ -67,7 +67,7 @@ func TestSlotsSerialisePullRequestsOfARepository(t *testing.T) {
 func TestSlotsLetLateDeliveriesProceed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Slots
+		var all RepositoryLimit
 		key := SlotKey{"team", 1}
 		acquire := func() (release func()) { return all.Acquire(t.Context(), key, 1, func() {}) }
 		first, began := acquire(), time.Now()
@@ -109,7 +109,7 @@ func TestSlotsLetLateDeliveriesProceed(t *testing.T) {
 func TestSlotsBoundTheBytesThatWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Slots
+		var all RepositoryLimit
 		key := SlotKey{"team", 1}
 		defer all.Acquire(t.Context(), key, 1, func() {})()
 		go func() { all.Acquire(t.Context(), key, waitingBytes, func() {})() }()
@@ -126,7 +126,7 @@ func TestSlotsBoundTheBytesThatWait(t *testing.T) {
 func TestHeavyPushDoesNotWaitForHeavyPullRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Slots
+		var all RepositoryLimit
 		defer all.acquireFor(t, "app", v1alpha1.TriggerPullRequest, heavyBytes+1)()
 		began := time.Now()
 		defer all.acquireFor(t, "app", v1alpha1.TriggerPush, heavyBytes+1)()
@@ -140,7 +140,7 @@ func TestHeavyPushDoesNotWaitForHeavyPullRequests(t *testing.T) {
 func TestSlotsLeaveTimeToRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var all Slots
+		var all RepositoryLimit
 		key := SlotKey{"team", 1}
 		for range 1 + overflowSlots {
 			defer all.Acquire(t.Context(), key, 1, func() {})()

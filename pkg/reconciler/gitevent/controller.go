@@ -24,7 +24,7 @@ import (
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
@@ -39,7 +39,7 @@ const queueName = "gitevents"
 // NewController returns the constructor that sharedmain calls. The watches of unsettled events, of
 // claims and of PipelineRuns are shared with the other reconcilers.
 func NewController(
-	o clients.Options,
+	o deps.Options,
 	events *gitevents.Watch,
 	claims *claim.Claims,
 	pipelineRuns *pipelineruns.Runs,
@@ -50,7 +50,7 @@ func NewController(
 		settings := config.NewStore(logger.Named("config"))
 		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster(ctx)
-		c.Open = clients.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From}
+		c.Open = deps.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From}
 		c.Claims, c.Runs = claims.Informer(ctx).Lister(), runs.GetIndexer()
 
 		key := func(event string) types.NamespacedName {
@@ -58,7 +58,7 @@ func NewController(
 		}
 		var queue *leaderelection.LeasedReconciler // the queue and impl are made with the reconciler
 		var impl *controller.Impl
-		r := New(c, o, clients.Process{
+		r := New(c, o, deps.Process{
 			Settings: settings,
 			Wake:     func(event string, after time.Duration) { impl.EnqueueKeyAfter(key(event), after) },
 			Holds:    func(event string) bool { return queue.Holds(key(event)) },
@@ -82,11 +82,11 @@ func NewController(
 }
 
 // cluster returns the clients and caches that injection provides.
-func cluster(ctx context.Context) clients.Cluster {
-	return clients.Cluster{
+func cluster(ctx context.Context) deps.Cluster {
+	return deps.Cluster{
 		Plumbline: plumblineclient.Get(ctx).PlumblineV1alpha1(),
 		PaC:       plumblineclient.Get(ctx).PipelinesascodeV1alpha1(),
-		Tekton: clients.Tekton{
+		Tekton: deps.Tekton{
 			TektonV1Interface: pipelineclient.Get(ctx).TektonV1(),
 			Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
 				Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),

@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
@@ -38,7 +38,7 @@ func newCaches() caches {
 	}
 }
 
-func (c caches) open() clients.Open {
+func (c caches) open() deps.Open {
 	of := func(namespace, name string) (events []*v1alpha1.GitEvent) {
 		for _, obj := range c.events.List() {
 			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Namespace == namespace && event.Spec.Repository.Name == name {
@@ -55,7 +55,7 @@ func (c caches) open() clients.Open {
 		}
 		return events
 	}
-	return clients.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of, From: from}
+	return deps.Open{GitEventLister: listers.NewGitEventLister(c.events), Of: of, From: from}
 }
 
 // fill brings caches up to date with the cluster.
@@ -96,9 +96,9 @@ func (w *env) reconciler() *Reconciler {
 }
 
 func (w *env) reconcilerWith(c caches) *Reconciler {
-	cluster := clients.Cluster{
+	cluster := deps.Cluster{
 		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(),
-		Tekton: clients.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
+		Tekton: deps.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
 	}
 	return w.newProcess(c, cluster, fmt.Sprint("process-", w.processes.Add(1)), func(event string, after time.Duration) {
 		w.wakes = append(w.wakes, after)
@@ -110,14 +110,14 @@ func (w *env) reconcilerWith(c caches) *Reconciler {
 
 // newProcess returns the reconciler of a process that leads. It reaches the API server through the
 // clients of cluster.
-func (w *env) newProcess(c caches, cluster clients.Cluster, identity string, wake func(string, time.Duration)) *Reconciler {
+func (w *env) newProcess(c caches, cluster deps.Cluster, identity string, wake func(string, time.Duration)) *Reconciler {
 	cluster.Open, cluster.Repositories = c.open(), paclisters.NewRepositoryLister(c.repositories)
 	cluster.Claims, cluster.Runs = listers.NewRepositoryClaimLister(c.claims), c.runs
 	cluster.Recorder, cluster.Clock = record.NewFakeRecorder(1000), w.clock
-	r := New(cluster, clients.Options{
+	r := New(cluster, deps.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: identity,
 		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
-	}, clients.Process{Settings: w.store(), Wake: wake})
+	}, deps.Process{Settings: w.store(), Wake: wake})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
 }

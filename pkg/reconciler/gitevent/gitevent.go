@@ -22,7 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
@@ -43,9 +43,9 @@ const (
 // docs/adr/0002.
 type Reconciler struct {
 	reconciler.LeaderAwareFuncs
-	cluster clients.Cluster
-	options clients.Options
-	process clients.Process
+	cluster deps.Cluster
+	options deps.Options
+	process deps.Process
 
 	state       *attempt.State
 	credentials *credentials.Pool
@@ -57,7 +57,7 @@ type Reconciler struct {
 var _ controller.Reconciler = (*Reconciler)(nil)
 
 // New returns a Reconciler.
-func New(c clients.Cluster, o clients.Options, p clients.Process) *Reconciler {
+func New(c deps.Cluster, o deps.Options, p deps.Process) *Reconciler {
 	r := &Reconciler{cluster: c, options: o, process: p}
 	wake := func(event string, after time.Duration) { r.process.Wake(event, after) }
 	m, known, leads := metrics.New(), &attempt.Cache{}, &settle.Leadership{}

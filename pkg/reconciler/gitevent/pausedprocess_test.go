@@ -13,7 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
@@ -29,8 +29,8 @@ func (w *env) successorOf(event string) (reconcile func()) {
 	own.PrependReactor("*", "*", w.version(w.own.Tracker()))
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	c := newCaches()
-	r := w.newProcess(c, clients.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+	r := w.newProcess(c, deps.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 	}, "successor", func(string, time.Duration) {})
 	return func() {
 		w.fill(c)

@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 )
 
 // earlier is the other event, which comes before "push-1" in the order of names.
@@ -103,8 +103,8 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
-	r := w.newProcess(c, clients.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+	r := w.newProcess(c, deps.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 	}, fmt.Sprint("actor-", i), func(string, time.Duration) {})
 	return func(event string) {
 		w.fill(c)

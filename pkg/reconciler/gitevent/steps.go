@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/observe"
@@ -42,7 +42,7 @@ type shared struct {
 }
 
 // newSteps returns the steps of an installation.
-func newSteps(c clients.Cluster, o clients.Options, with shared) *Steps {
+func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 	events := c.Plumbline.GitEvents(o.Namespace)
 	secrets := gitauth.New(c.Kube)
 	owners := &claim.Checker{

@@ -24,7 +24,7 @@ const perByte = 3
 // Payload reserves memory for the body of the delivery, and reads it. If the body was deleted, the
 // error has the reason PayloadMissing. The cache of events does not have it: it is read live unless
 // the event was received a moment ago.
-func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
+func (p *StoredPlan) Payload(ctx context.Context) ([]byte, error) {
 	ref := p.event.Spec.Payload
 	if ref.Chunks > 0 {
 		return p.blob(ctx, ref)
@@ -51,7 +51,7 @@ func (p *Plan) Payload(ctx context.Context) ([]byte, error) {
 
 // blob reserves memory for a blob of the event, and reads it. If the blob was deleted, the error
 // has the reason PayloadMissing.
-func (p *Plan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, error) {
+func (p *StoredPlan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]byte, error) {
 	if err := p.Reserve(ref.Name, perByte*int(ref.Size)); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func NewRate() *rate.Limiter { return rate.NewLimiter(share, share) }
 // Throttle waits until work may start that only large plans need, and that takes a core so long.
 // Such a plan reserves the memory of two plans. So a namespace makes one at once, and the process
 // two. The error is a Throttled fault with reason Busy.
-func (p *Plan) Throttle(ctx context.Context, work time.Duration) error {
+func (p *StoredPlan) Throttle(ctx context.Context, work time.Duration) error {
 	if err := p.Reserve("large plan", memory.MaxPart); err != nil {
 		return err
 	}

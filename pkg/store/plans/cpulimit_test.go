@@ -21,7 +21,7 @@ import (
 func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	t.Parallel()
 	store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
-	of := func(namespace, name string) *plans.Plan {
+	of := func(namespace, name string) *plans.StoredPlan {
 		event := &v1alpha1.GitEvent{}
 		event.Name, event.Spec.Repository.Namespace = name, namespace
 		plan := store.Of(event)
@@ -35,12 +35,12 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 		return f != nil && f.Class == fault.Throttled && f.Reason == fault.ReasonBusy
 	}
 	first, same, other, third := of("team", "one"), of("team", "two"), of("other", "three"), of("third", "four")
-	for _, plan := range []*plans.Plan{first, first, other} {
+	for _, plan := range []*plans.StoredPlan{first, first, other} {
 		if err := plan.Throttle(t.Context(), time.Millisecond); err != nil {
 			t.Fatalf("there is room for a large plan in each of two namespaces: %v", err)
 		}
 	}
-	for _, plan := range []*plans.Plan{same, third} {
+	for _, plan := range []*plans.StoredPlan{same, third} {
 		if err := plan.Throttle(t.Context(), time.Millisecond); !busy(err) {
 			t.Errorf("a further large plan is answered %v, want Busy", err)
 		}

@@ -24,7 +24,12 @@ const maxWhole = 1 << 20
 // was planned now, whatever changes meanwhile. It stores few manifests in the plan, which is that
 // of the status, and others in EventPayloads. If a budget of unsettled events is exhausted, it
 // returns a Throttled fault with a reason of pkg/flowcontrol/quota.
-func (p *Plan) Save(ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string) error {
+func (p *StoredPlan) Save(
+	ctx context.Context,
+	plan *v1alpha1.Plan,
+	manifests []Manifest,
+	secrets map[string]string,
+) error {
 	if len(manifests) == 0 {
 		return nil
 	}
@@ -64,7 +69,7 @@ func (p *Plan) Save(ctx context.Context, plan *v1alpha1.Plan, manifests []Manife
 
 // whole returns the manifests of a plan and more manifests in the form that the plan stores; nil if
 // they are too many for the status.
-func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
+func (p *StoredPlan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 	var all []Manifest
 	if plan.Manifests != nil {
 		held, err := p.unfold(plan.Manifests)
@@ -84,7 +89,7 @@ func (p *Plan) whole(plan *v1alpha1.Plan, more []Manifest) ([]byte, error) {
 }
 
 // unfold reserves memory for the manifests in a stream of the status, and returns them.
-func (p *Plan) unfold(stream []byte) ([]json.RawMessage, error) {
+func (p *StoredPlan) unfold(stream []byte) ([]json.RawMessage, error) {
 	if err := p.Reserve("manifests", perByte*blob.Size(stream)); err != nil {
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func Bytes(plan *v1alpha1.Plan) int {
 	return total
 }
 
-func (p *Plan) remember(name string, manifest json.RawMessage) {
+func (p *StoredPlan) remember(name string, manifest json.RawMessage) {
 	if p.manifests == nil {
 		p.manifests = map[string]json.RawMessage{}
 	}
@@ -131,7 +136,7 @@ func (p *Plan) remember(name string, manifest json.RawMessage) {
 
 // Manifest returns a planned PipelineRun as it was stored. A missing blob is an error only for the
 // PipelineRuns in it.
-func (p *Plan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
+func (p *StoredPlan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineRun, error) {
 	var missing error
 	if _, known := p.manifests[name]; !known {
 		if err := p.readStatus(); err != nil {
@@ -165,7 +170,7 @@ func (p *Plan) Manifest(ctx context.Context, name string) (*pipelinev1.PipelineR
 }
 
 // readStatus reads the manifests in the status.
-func (p *Plan) readStatus() error {
+func (p *StoredPlan) readStatus() error {
 	stream := p.event.Status.Plan.Manifests
 	if stream == nil {
 		return nil
@@ -178,7 +183,7 @@ func (p *Plan) readStatus() error {
 }
 
 // read reads the manifests in a blob.
-func (p *Plan) read(ctx context.Context, ref v1alpha1.BlobReference) error {
+func (p *StoredPlan) read(ctx context.Context, ref v1alpha1.BlobReference) error {
 	data, err := p.blob(ctx, ref)
 	if err != nil {
 		return fmt.Errorf("reading the plan: %w", err)
@@ -190,7 +195,7 @@ func (p *Plan) read(ctx context.Context, ref v1alpha1.BlobReference) error {
 	return p.learn(manifests)
 }
 
-func (p *Plan) learn(manifests []json.RawMessage) error {
+func (p *StoredPlan) learn(manifests []json.RawMessage) error {
 	for _, manifest := range manifests {
 		var named metav1.PartialObjectMetadata
 		if err := json.Unmarshal(manifest, &named); err != nil {

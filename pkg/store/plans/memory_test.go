@@ -17,7 +17,7 @@ import (
 func TestEventReservesLimitedMemory(t *testing.T) {
 	t.Parallel()
 	room := memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {})
-	of := func(namespace string) *plans.Plan {
+	of := func(namespace string) *plans.StoredPlan {
 		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
 		return (&plans.Store{Memory: room}).Of(event)
 	}
@@ -36,7 +36,7 @@ func TestEventReservesLimitedMemory(t *testing.T) {
 	if err := third.Reserve("definitions", 4<<20); err != nil {
 		t.Errorf("one that needs little finds no room: %v", err)
 	}
-	for _, p := range []*plans.Plan{alone, other, third} {
+	for _, p := range []*plans.StoredPlan{alone, other, third} {
 		p.Release()
 		if err := p.ReserveAnswers(memory.MaxPart); err != nil { // of a call that no caller waits for any more
 			t.Error(err)

@@ -25,7 +25,7 @@ const budgetRetry = time.Minute
 //
 // Manifests in the status, and as many bytes of secret values, are not counted: the number of
 // unsettled events has a budget of its own.
-func (p *Plan) count(ctx context.Context, digest string, bytes int64, secrets map[string]string) error {
+func (p *StoredPlan) count(ctx context.Context, digest string, bytes int64, secrets map[string]string) error {
 	values := int64(0)
 	for marker, value := range secrets {
 		values += int64(len(marker) + base64.StdEncoding.EncodedLen(len(value)))
@@ -54,10 +54,10 @@ func OverBudget(reason string) bool {
 }
 
 // WithinBudget returns an error while the event still has to wait for a budget.
-func (p *Plan) WithinBudget() error { return p.withinBudget(quota.Read(p.event)) }
+func (p *StoredPlan) WithinBudget() error { return p.withinBudget(quota.Read(p.event)) }
 
 // withinBudget counts what the event uses, unless a budget is exhausted.
-func (p *Plan) withinBudget(use quota.Use) error {
+func (p *StoredPlan) withinBudget(use quota.Use) error {
 	use.Repository = types.NamespacedName{Namespace: p.event.Spec.Repository.Namespace, Name: p.event.Spec.Repository.Name}
 	scope, ok := p.Budget.Plan(p.event.Name, use)
 	if ok {
@@ -74,7 +74,7 @@ func (p *Plan) withinBudget(use quota.Use) error {
 
 // SetSubject stores the subject of the event (GitEventSpec.Subject; "" is none) if its delivery
 // named another one.
-func (p *Plan) SetSubject(ctx context.Context, subject string) error {
+func (p *StoredPlan) SetSubject(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil
 	}

@@ -29,7 +29,7 @@ import (
 
 // saveSecrets stores the values of the markers. It replaces values that an earlier reconcile has
 // stored, and removes none.
-func (p *Plan) saveSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
+func (p *StoredPlan) saveSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[string]string) error {
 	if len(values) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (p *Plan) saveSecrets(ctx context.Context, plan *v1alpha1.Plan, values map[
 }
 
 // Values returns the values of the plan's markers; nil when it has none.
-func (p *Plan) Values(ctx context.Context) (map[string]string, error) {
+func (p *StoredPlan) Values(ctx context.Context) (map[string]string, error) {
 	plan := p.event.Status.Plan
 	if plan == nil || plan.Secret == "" || p.values != nil {
 		return p.values, nil
@@ -106,7 +106,7 @@ func Reveal(manifest *pipelinev1.PipelineRun, values map[string]string) (*pipeli
 
 // Hiding returns a function that removes the values from Tekton's texts. If the values are gone,
 // the function replaces the whole text, because the verdict does not wait for a text.
-func (p *Plan) Hiding(ctx context.Context) (func(string) string, error) {
+func (p *StoredPlan) Hiding(ctx context.Context) (func(string) string, error) {
 	values, err := p.Values(ctx)
 	if fault.Is(err, fault.Operator) {
 		return func(string) string { return wordsLeftOut }, nil

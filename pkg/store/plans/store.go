@@ -54,8 +54,8 @@ type Store struct {
 	Changed func(event string)
 }
 
-// Plan is what was planned for one event, as one reconcile reads it: each thing once.
-type Plan struct {
+// StoredPlan is what was planned for one event, as one reconcile reads it: each thing once.
+type StoredPlan struct {
 	*Store
 	event     *v1alpha1.GitEvent
 	manifests map[string]json.RawMessage // by name, as far as they were read; objects would take many times the memory
@@ -76,21 +76,21 @@ type Manifest struct {
 const memoryRetry = time.Minute
 
 // Of returns what is stored of an event. The memory that it reserves is in use until Release.
-func (s *Store) Of(event *v1alpha1.GitEvent) *Plan {
-	return &Plan{Store: s, event: event, reserved: map[string]int{}}
+func (s *Store) Of(event *v1alpha1.GitEvent) *StoredPlan {
+	return &StoredPlan{Store: s, event: event, reserved: map[string]int{}}
 }
 
 // Reserve reserves memory for a purpose until the purpose has so many bytes. The limits are
 // memory.MaxPart for the purpose, and memory.MaxEvent for the event. Memory that the purpose
 // already has counts. The error is a Throttled fault with reason Busy. Reserve is safe for
 // concurrent use.
-func (p *Plan) Reserve(what string, bytes int) error {
+func (p *StoredPlan) Reserve(what string, bytes int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reserve(what, bytes)
 }
 
-func (p *Plan) reserve(what string, bytes int) error {
+func (p *StoredPlan) reserve(what string, bytes int) error {
 	more := min(min(bytes, memory.MaxPart)-p.reserved[what], memory.MaxEvent-p.total)
 	if more <= 0 || p.reserved == nil {
 		return nil
@@ -105,7 +105,7 @@ func (p *Plan) reserve(what string, bytes int) error {
 
 // Queued returns the error of Reserve while the event is queued for memory since an earlier
 // reconcile. Call it before Reserve.
-func (p *Plan) Queued() error {
+func (p *StoredPlan) Queued() error {
 	if !p.Memory.Queued(p.event.Name) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func noMemory() error {
 
 // ReserveAnswers reserves so many bytes more for the answers of Git services. Concurrent calls may
 // use it.
-func (p *Plan) ReserveAnswers(more int) error {
+func (p *StoredPlan) ReserveAnswers(more int) error {
 	const what = "answers"
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *Plan) ReserveAnswers(more int) error {
 }
 
 // Release releases the memory. The Plan must not be used any more.
-func (p *Plan) Release() {
+func (p *StoredPlan) Release() {
 	p.mu.Lock()
 	total := p.total
 	p.reserved, p.total = nil, 0
@@ -135,16 +135,16 @@ func (p *Plan) Release() {
 }
 
 // owner returns the owner of the memory.
-func (p *Plan) owner() string { return p.event.Spec.Repository.Namespace }
+func (p *StoredPlan) owner() string { return p.event.Spec.Repository.Namespace }
 
 // Forget drops the manifests that were read or stored in this reconcile, because the status that
 // names them was not written. It does not drop the values of the markers: these are read only when
 // the stored status names them.
-func (p *Plan) Forget() { p.manifests = nil }
+func (p *StoredPlan) Forget() { p.manifests = nil }
 
 // Remove deletes the payload and the manifests, before the event is settled. It does not change the
 // status. It may be repeated.
-func (p *Plan) Remove(ctx context.Context) error {
+func (p *StoredPlan) Remove(ctx context.Context) error {
 	refs := p.event.Status.Plan.Blobs
 	if payload := p.event.Spec.Payload; payload.Chunks > 0 {
 		refs = append([]v1alpha1.BlobReference{payload}, refs...)
@@ -161,7 +161,7 @@ func (p *Plan) Remove(ctx context.Context) error {
 
 // patch changes the event's object, not its status, unless it was changed since it was read.
 // Afterwards p.event has the new version, so that the status can be written.
-func (p *Plan) patch(ctx context.Context, doing string, change map[string]any) error {
+func (p *StoredPlan) patch(ctx context.Context, doing string, change map[string]any) error {
 	meta, _ := change["metadata"].(map[string]any)
 	if meta == nil {
 		meta = map[string]any{}

@@ -36,7 +36,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
 )
@@ -158,9 +158,9 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	must(t, repositories.Add(repository))
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
-	r := gitevent.New(clients.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: clients.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
-		Open: clients.Open{
+	r := gitevent.New(deps.Cluster{
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Open: deps.Open{
 			GitEventLister: listers.NewGitEventLister(events),
 			Of:             func(string, string) []*v1alpha1.GitEvent { return nil },
 			From:           func(string) []*v1alpha1.GitEvent { return nil },
@@ -168,8 +168,8 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 		Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
 		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-	}, clients.Options{Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: web.New(web.Options{}), Providers: services, Identity: "test"},
-		clients.Process{Settings: settings, Wake: func(string, time.Duration) {}})
+	}, deps.Options{Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: web.New(web.Options{}), Providers: services, Identity: "test"},
+		deps.Process{Settings: settings, Wake: func(string, time.Duration) {}})
 	must(t, r.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}))
 	_ = r.Reconcile(t.Context(), system+"/"+event.Name) // that something waits is no error here
 	done, err := own.PlumblineV1alpha1().GitEvents(system).Get(t.Context(), event.Name, metav1.GetOptions{})

@@ -147,7 +147,7 @@ func keepOpen(event string, without, with *plan.Plan) {
 }
 
 // RunName is the name that the PipelineRun of a definition has, or would have.
-func RunName(event string, d plan.Decision) string {
+func RunName(event string, d v1alpha1.Decision) string {
 	return resources.RunName(event, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-"))
 }
 

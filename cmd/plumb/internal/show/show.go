@@ -132,7 +132,7 @@ func Of(result *planning.Result) (*Report, error) {
 	}
 	for i := range made.Runs { // what is said of the directory as a whole belongs to no definition
 		if run := &made.Runs[i]; runs[run.Name] != nil {
-			r.Pipelines = append(r.Pipelines, r.row(plan.Decision{File: run.Pipeline, Pipeline: run.Pipeline}, run))
+			r.Pipelines = append(r.Pipelines, r.row(v1alpha1.Decision{File: run.Pipeline, Pipeline: run.Pipeline}, run))
 		}
 	}
 	for _, field := range r.sources.Unknown() {
@@ -155,7 +155,7 @@ func Ignored(repository, why string) *Report {
 	}
 }
 
-func (r *Report) row(decision plan.Decision, run *plan.Run) Row {
+func (r *Report) row(decision v1alpha1.Decision, run *plan.Run) Row {
 	row := Row{
 		Pipeline: decision.Pipeline,
 		File:     decision.File,

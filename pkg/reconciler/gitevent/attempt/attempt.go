@@ -38,7 +38,7 @@ type Attempt struct {
 	// Git is logged in on first use.
 	Git *credentials.Session
 	// StoredPlan is what was planned, read on first use.
-	StoredPlan *plans.Plan
+	StoredPlan *plans.StoredPlan
 	// Seen has the PipelineRuns that this reconcile has read, by name.
 	Seen    map[string]*pipelinev1.PipelineRun
 	Started time.Time
@@ -73,7 +73,12 @@ type State struct {
 }
 
 // Start starts a reconcile of an event.
-func (s *State) Start(ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.Plan) *Attempt {
+func (s *State) Start(
+	ctx context.Context,
+	version *Version,
+	logins *credentials.Pool,
+	plan *plans.StoredPlan,
+) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()
 	settings := config.FromContext(ctx)

@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 )
 
@@ -43,7 +43,7 @@ type Step struct {
 }
 
 // New returns the step of an installation.
-func New(c clients.Cluster, o clients.Options) *Step {
+func New(c deps.Cluster, o deps.Options) *Step {
 	events := c.Plumbline.GitEvents(o.Namespace)
 	return &Step{
 		Events: events, Open: c.Open.GitEvents(o.Namespace), Tekton: c.Tekton, Window: o.Times.CloseWindow,

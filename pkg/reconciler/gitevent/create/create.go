@@ -14,7 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/slotwait"
@@ -36,7 +36,7 @@ type Step struct {
 }
 
 // New returns the step of an installation.
-func New(c clients.Cluster, o clients.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
+func New(c deps.Cluster, o deps.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
 	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o)}
 }
 

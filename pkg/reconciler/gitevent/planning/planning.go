@@ -188,12 +188,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 		DefinitionSHA: s.Plan.DefinitionSHA,
 		Approval:      s.Plan.Approval,
 		EndsPending:   s.Plan.EndsPending,
-	}}
-	for _, d := range s.Plan.Decisions {
-		before.Decisions = append(before.Decisions, plan.Decision{
-			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
-		})
-	}
+	}, Decisions: slices.Clone(s.Plan.Decisions)}
 	for _, run := range s.Runs {
 		if run.Pipeline == plan.Definitions && run.Unresolved {
 			continue // it stands for an undecided plan

@@ -4,6 +4,7 @@ package planning
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
@@ -52,12 +53,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	next.Ref = refOf(&a.Event.Spec)
 	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
-	next.Cancels, next.Decisions = made.Cancels, nil
-	for _, d := range made.Decisions {
-		next.Decisions = append(next.Decisions, v1alpha1.Decision{
-			File: d.File, Document: d.Document, Pipeline: d.Pipeline, Open: d.Open, Selected: d.Selected, Reason: d.Reason,
-		})
-	}
+	next.Cancels, next.Decisions = made.Cancels, slices.Clone(made.Decisions)
 	return next
 }
 

@@ -30,29 +30,23 @@ type prunable struct {
 // It may return an error with them. A run that it leaves out is neither counted nor deleted, so it
 // may keep more runs and never fewer. It leaves out a run of another pipeline, whatever labels
 // somebody has given it.
-func (s *Step) finished(
-	ctx context.Context,
-	a *attempt.Attempt,
-	pipeline string,
-	listed []metav1.ObjectMeta,
-	over func() error,
-) ([]prunable, error) {
+func (s *Step) finished(ctx context.Context, in input, listed []metav1.ObjectMeta) ([]prunable, error) {
 	var all []prunable
 	var faults []error
-	reads, open := &reads{over: over}, s.unsettled(a)
+	reads, unsettled := &reads{exceeded: in.exceeded}, s.unsettled(in.event)
 	listed = attempt.Rotated(len(listed) > maxFruitless, listed) // so that fruitless ones do not always come first
 	for i := range listed {
 		object := &listed[i]
-		if open[object.Labels[plumbline.EventLabel]] {
+		if unsettled[object.Labels[plumbline.EventLabel]] {
 			continue
 		}
 		verdict, found := s.known.Get(object.UID)
 		if !found {
 			var err error
-			verdict, err = s.learn(ctx, a, object, reads)
+			verdict, err = s.learn(ctx, in, object, reads)
 			faults = append(faults, err)
 		}
-		if verdict.ended && resources.SamePipeline(verdict.pipeline, pipeline) {
+		if verdict.ended && resources.SamePipeline(verdict.pipeline, in.run.Pipeline) {
 			all = append(all, prunable{object, verdict.at})
 		}
 	}
@@ -69,12 +63,12 @@ func (s *Step) finished(
 	return all, nil
 }
 
-// unsettled returns the names of the other unsettled events of the Repository, as far as the cache
-// knows. None of their runs counts as finished.
-func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
+// unsettled returns the names of the other unsettled events of an event's Repository, as far as the
+// cache knows. None of their runs counts as finished.
+func (s *Step) unsettled(event *v1alpha1.GitEvent) map[string]bool {
 	names := map[string]bool{}
-	for _, event := range s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name) {
-		names[event.Name] = event.Name != a.Event.Name && !event.Settled()
+	for _, other := range s.open(event) {
+		names[other.Name] = other.Name != event.Name && !other.Settled()
 	}
 	return names
 }
@@ -83,13 +77,13 @@ func (s *Step) unsettled(a *attempt.Attempt) map[string]bool {
 type reads struct {
 	all, learnt int
 	// left is true if there was more to read.
-	left bool
-	over func() error
+	left     bool
+	exceeded func() error
 }
 
 // may reports whether one more object may be read.
 func (r *reads) may() bool {
-	if r.all < maxReads && r.all-r.learnt < maxFruitless && r.over() == nil {
+	if r.all < maxReads && r.all-r.learnt < maxFruitless && r.exceeded() == nil {
 		return true
 	}
 	r.left = true
@@ -99,14 +93,14 @@ func (r *reads) may() bool {
 // learn finds out about a run, and caches a verdict that does not change any more. A run that is
 // not read does not count as finished. The event's own runs are finished when nothing is left to do
 // but to settle, and cost no read.
-func (s *Step) learn(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta, r *reads) (verdict, error) {
-	if object.Labels[plumbline.EventLabel] == a.Event.Name {
-		return recorded(a.Event, a.Event, object), nil
+func (s *Step) learn(ctx context.Context, in input, object *metav1.ObjectMeta, r *reads) (verdict, error) {
+	if object.Labels[plumbline.EventLabel] == in.event.Name {
+		return recorded(in.event, in.event, object), nil
 	}
 	if !r.may() {
 		return verdict{}, nil
 	}
-	learnt, err := s.read(ctx, a, object)
+	learnt, err := s.read(ctx, in, object)
 	r.all++
 	if learnt.final && err == nil {
 		s.known.Put(object.UID, learnt)
@@ -129,21 +123,21 @@ type verdict struct {
 
 // read finds out about a run of another event. It is certainly finished if a settled event of the
 // same Repository has recorded this object and its result, and has nothing left to report.
-func (s *Step) read(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+func (s *Step) read(ctx context.Context, in input, object *metav1.ObjectMeta) (verdict, error) {
 	name := object.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 { // no event ever had that name
 		return verdict{final: true}, nil
 	}
-	event, err := s.Events.GitEvents(a.Event.Namespace).Get(ctx, name, metav1.GetOptions{})
+	event, err := s.Events.GitEvents(in.event.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case fault.Gone(err):
-		return s.forgotten(ctx, a, object)
+		return s.forgotten(ctx, in, object)
 	case err != nil:
 		return verdict{}, notPruned(fault.VerbRead, fmt.Errorf("reading GitEvent %s: %w", name, err))
 	case !event.Settled() || event.Status.Unreported:
 		return verdict{}, nil
 	}
-	return recorded(event, a.Event, object), nil
+	return recorded(event, in.event, object), nil
 }
 
 // recorded returns what an event has recorded of an object. An event of another Repository does not
@@ -169,16 +163,16 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 //   - it is as old as any event that may be deleted, so a user cannot pass off a new run
 //   - its label says that its result was accepted; without that label it is twice as old, because
 //     the sweep has had as long to close the check of a run whose event was deleted
-func (s *Step) forgotten(ctx context.Context, a *attempt.Attempt, object *metav1.ObjectMeta) (verdict, error) {
+func (s *Step) forgotten(ctx context.Context, in input, object *metav1.ObjectMeta) (verdict, error) {
 	of := object.Annotations[pipelinesascode.RepoURL]
-	if !resources.Named(object, a.Event.Namespace) || of != "" && !v1alpha1.SameURL(of, a.Event.Spec.Repository.URL) {
+	if !resources.Named(object, in.event.Namespace) || of != "" && !v1alpha1.SameURL(of, in.event.Spec.Repository.URL) {
 		return verdict{final: true}, nil
 	}
-	least := a.Config.SettledRetention
+	least := in.retention
 	if object.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
 		least *= 2
 	}
-	if a.Clock.Since(object.CreationTimestamp.Time) < least {
+	if in.now.Sub(object.CreationTimestamp.Time) < least {
 		return verdict{}, nil
 	}
 	run, err := s.Tekton.PipelineRuns(object.Namespace).Get(ctx, object.Name, metav1.GetOptions{})

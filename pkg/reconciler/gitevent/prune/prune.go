@@ -23,12 +23,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 )
 
 const (
@@ -73,7 +74,7 @@ type Step struct {
 }
 
 // New returns a step with an empty cache.
-func New(c clients.Cluster) *Step {
+func New(c deps.Cluster) *Step {
 	known := &recent.Map[types.UID, verdict]{Max: maxKnown}
 	return &Step{Tekton: c.Tekton, Runs: c.Tekton.Metadata, Events: c.Plumbline, Open: c.Open.Of, known: known}
 }
@@ -90,7 +91,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	switch {
 	case err == nil || wait == nil:
 		return err
-	case wait.Reason == ReasonNotPruned && s.laterEventsPrune(a):
+	case wait.Reason == ReasonNotPruned && laterEventsPrune(a.Event, s.open(a.Event), a.Config.Retention):
 		logging.FromContext(ctx).Infow("Pruning is left to a later event", "event", a.Event.Name, "message", wait.Message)
 	case a.Clock.Since(wait.Since.Time) < GiveUp:
 		return err
@@ -102,18 +103,22 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	return nil
 }
 
+// open returns the unsettled events of an event's Repository, as far as the cache knows.
+func (s *Step) open(event *v1alpha1.GitEvent) []*v1alpha1.GitEvent {
+	return s.Open(event.Spec.Repository.Namespace, event.Spec.Repository.Name)
+}
+
 // laterEventsPrune reports whether each pipeline that the event prunes has a run of a later
 // unsettled event that will prune it, too. It counts only later events, so that no two events leave
 // it to each other: the last one does it.
-func (s *Step) laterEventsPrune(a *attempt.Attempt) bool {
-	open := s.Open(a.Event.Spec.Repository.Namespace, a.Event.Spec.Repository.Name)
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		if _, limited := a.Config.Retention.For(run.MaxKeepRuns); run.UID == "" || !limited {
+func laterEventsPrune(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent, kept config.Retention) bool {
+	for i := range event.Status.Runs {
+		run := &event.Status.Runs[i]
+		if _, limited := kept.For(run.MaxKeepRuns); run.UID == "" || !limited {
 			continue
 		}
 		if !slices.ContainsFunc(open, func(later *v1alpha1.GitEvent) bool {
-			return later.Spec.Repository.UID == a.Event.Spec.Repository.UID && isLater(later, a.Event) && prunes(a, later, run)
+			return later.Spec.Repository.UID == event.Spec.Repository.UID && isLater(later, event) && prunes(later, run, kept)
 		}) {
 			return false
 		}
@@ -127,11 +132,23 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 
 // prunes reports whether an event has a run of the same pipeline as another one, of which not all
 // runs are kept.
-func prunes(a *attempt.Attempt, event *v1alpha1.GitEvent, as *v1alpha1.Run) bool {
+func prunes(event *v1alpha1.GitEvent, as *v1alpha1.Run, kept config.Retention) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
-		_, limited := a.Config.Retention.For(run.MaxKeepRuns)
+		_, limited := kept.For(run.MaxKeepRuns)
 		return limited && run.UID != "" && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
 	})
+}
+
+// input is what it depends on which runs of a pipeline are deleted.
+type input struct {
+	event *v1alpha1.GitEvent // the event that prunes
+	run   *v1alpha1.Run      // its run of the pipeline
+	keep  int                // how many finished runs are kept
+	// retention is the age from which settled events may be deleted.
+	retention time.Duration
+	now       time.Time
+	// exceeded returns an error if the step has no time left to read more.
+	exceeded func() error
 }
 
 func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
@@ -143,19 +160,11 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 		if run.UID == "" || !limited || keep >= maxListed { // no more are listed, so all are kept
 			continue
 		}
-		listed, err := s.list(ctx, a, run)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		if len(listed) <= keep || plannedByOldVersion(run, listed) {
-			continue
-		}
-		all, err := s.finished(ctx, a, run.Pipeline, listed, exceeded)
+		old, err := s.excess(ctx, input{a.Event, run, keep, a.Config.SettledRetention, a.Clock.Now(), exceeded})
 		faults = append(faults, err)
 		more := true
 		faults = append(faults, attempt.Each(ctx,
-			attempt.Rotated(a.Waits.Of(v1alpha1.StepPrune) != nil, all[:max(0, len(all)-keep)]),
+			attempt.Rotated(a.Waits.Of(v1alpha1.StepPrune) != nil, old),
 			func(ctx context.Context) error {
 				err := exceeded()
 				if err == nil {
@@ -169,6 +178,17 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 		}
 	}
 	return attempt.Merge(faults)
+}
+
+// excess returns the finished runs of a pipeline beyond those that are kept. It may return an error
+// with them. It changes nothing.
+func (s *Step) excess(ctx context.Context, in input) ([]prunable, error) {
+	listed, err := s.list(ctx, in)
+	if err != nil || len(listed) <= in.keep || plannedByOldVersion(in.run, listed) {
+		return nil, err
+	}
+	all, err := s.finished(ctx, in, listed)
+	return all[:max(0, len(all)-in.keep)], err
 }
 
 // plannedByOldVersion reports whether a version that recorded no max-keep-runs has planned the run,
@@ -204,9 +224,9 @@ func notPruned(verb fault.Verb, err error) error {
 // list returns the runs whose labels say that they are of a run's pipeline and that are not being
 // deleted. Whether they are finished is recorded in their events: the label for that is patched
 // onto them, which may be refused.
-func (s *Step) list(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) ([]metav1.ObjectMeta, error) {
-	repository := a.Event.Spec.Repository.Name
-	selector := resources.PipelineRuns(a.Event.Namespace, repository, run.Pipeline)
+func (s *Step) list(ctx context.Context, in input) ([]metav1.ObjectMeta, error) {
+	repository, run := in.event.Spec.Repository.Name, in.run
+	selector := resources.PipelineRuns(in.event.Namespace, repository, run.Pipeline)
 	options := metav1.ListOptions{LabelSelector: selector, Limit: page}
 	var found []metav1.ObjectMeta
 	for looked := 0; looked < maxListed; {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
@@ -33,9 +34,8 @@ const (
 	lag = git.Lag
 	// soon is when an event that waits for the answer to another one's question asks again.
 	soon = time.Second
-	// maxRemembered bounds the remembered pull requests, events and installations; forgetting them
-	// costs reports.
-	maxRemembered = 10_000
+	// maxEvents bounds the remembered events of one pull request; forgetting them costs reports.
+	maxEvents = 100
 )
 
 // PendingReport is the report of one event that waits for approval.
@@ -97,10 +97,9 @@ type PendingLimiter struct {
 	// Wake makes an event ask again; nil wakes none.
 	Wake func(event string, after time.Duration)
 
-	mu      sync.Mutex
-	pulls   map[string]*pull
-	tickets map[string]ticket    // of the events that wait or send
-	next    map[string]time.Time // when an installation may send the next report
+	mu    sync.Mutex
+	pulls recent.Map[string, *pull]
+	next  recent.Map[string, time.Time] // when an installation may send the next report
 }
 
 // pull is what is known of a pull request.
@@ -111,9 +110,9 @@ type pull struct {
 	head  string    // its last answer
 	asked time.Time // when that was requested; before asks while an answer is awaited
 	slot  time.Time // when its installation may send its next report; zero if it has no slot yet
-	// events are those that have a ticket.
-	events map[string]struct{}
-	reply  lastReply
+	// tickets are those of the events that wait or send.
+	tickets map[string]ticket
+	reply   lastReply
 }
 
 // lastReply is what is known of the answers to commands of untrusted users.
@@ -141,7 +140,7 @@ func (l *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Du
 	case t.write:
 		return Write, 0
 	case t.replaced, p.shown == r.Commit && !r.again, p.head != r.Commit && t.since.Add(lag).Before(p.asked):
-		l.end(r)
+		l.end(p, r)
 		return Needless, 0
 	case now.Before(p.wrote.Add(PullInterval)):
 		return Wait, p.wrote.Add(PullInterval).Sub(now)
@@ -158,12 +157,12 @@ func (l *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Du
 	}
 	p.wrote, p.slot = now, time.Time{}
 	t.write = true
-	l.tickets[r.Event] = t
+	p.tickets[r.Event] = t
 	return Write, 0
 }
 
 // several reports whether the pull request had more than one commit lately.
-func (p *pull) several() bool { return len(p.events) > 1 || p.shown != "" }
+func (p *pull) several() bool { return len(p.tickets) > 1 || p.shown != "" }
 
 // question lets one event ask for the head, at intervals.
 func (p *pull) question(now time.Time) (Answer, time.Duration) {
@@ -219,7 +218,7 @@ func (l *PendingLimiter) Written(r PendingReport, now time.Time) {
 	defer l.mu.Unlock()
 	p, _, _ := l.known(r, now)
 	p.shown = r.Commit
-	l.end(r)
+	l.end(p, r)
 }
 
 // Started records that an authorized user has started runs for the report's commit: it does not
@@ -235,5 +234,6 @@ func (l *PendingLimiter) Limited(r PendingReport, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.known(r, now)
-	l.next[r.installation] = latest(l.next[r.installation], now.Add(pause))
+	next, _ := l.next.Get(r.installation)
+	l.next.Put(r.installation, latest(next, now.Add(pause)))
 }

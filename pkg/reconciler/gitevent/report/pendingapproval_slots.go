@@ -10,26 +10,20 @@ import "time"
 // before.
 func (l *PendingLimiter) known(r PendingReport, now time.Time) (p *pull, t ticket, waited bool) {
 	p = l.pull(r)
-	if t, waited = l.tickets[r.Event]; !waited {
+	if t, waited = p.tickets[r.Event]; !waited {
+		if len(p.tickets) >= maxEvents {
+			clear(p.tickets)
+		}
 		l.replace(p, r)
 		t = ticket{PendingReport: r, since: now}
-		l.tickets[r.Event] = t
-		p.events[r.Event] = struct{}{}
+		p.tickets[r.Event] = t
 	}
 	return p, t, waited
 }
 
 // pull returns what is known of the report's pull request.
 func (l *PendingLimiter) pull(r PendingReport) *pull {
-	if l.pulls == nil || max(len(l.pulls), len(l.tickets), len(l.next)) >= maxRemembered {
-		l.pulls, l.tickets, l.next = map[string]*pull{}, map[string]ticket{}, map[string]time.Time{}
-	}
-	p, found := l.pulls[r.pull]
-	if !found {
-		p = &pull{events: map[string]struct{}{}}
-		l.pulls[r.pull] = p
-	}
-	return p
+	return l.pulls.GetOrCreate(r.pull, func() *pull { return &pull{tickets: map[string]ticket{}} })
 }
 
 // replace marks the events that a new event of their pull request has replaced: it is of the same
@@ -37,13 +31,12 @@ func (l *PendingLimiter) pull(r PendingReport) *pull {
 // Repository's budget of unsettled events with waiting ones. Of two pushes that have each replaced
 // the other, it is not known here which came last.
 func (l *PendingLimiter) replace(p *pull, by PendingReport) {
-	for event := range p.events {
-		t := l.tickets[event]
+	for event, t := range p.tickets {
 		if t.write || t.again || t.Commit != by.Commit && (t.Commit != by.before || t.before == by.Commit) {
 			continue
 		}
 		t.replaced = true
-		l.tickets[event] = t
+		p.tickets[event] = t
 		if l.Wake != nil {
 			l.Wake(event, 0)
 		}
@@ -52,20 +45,20 @@ func (l *PendingLimiter) replace(p *pull, by PendingReport) {
 
 // end forgets an event that has nothing to report any more. A slot that no event of the pull
 // request needs becomes free.
-func (l *PendingLimiter) end(r PendingReport) {
-	p := l.pulls[r.pull]
-	delete(l.tickets, r.Event)
-	delete(p.events, r.Event)
-	if len(p.events) == 0 && !p.slot.IsZero() {
+func (l *PendingLimiter) end(p *pull, r PendingReport) {
+	delete(p.tickets, r.Event)
+	if len(p.tickets) == 0 && !p.slot.IsZero() {
 		p.slot = time.Time{}
-		l.next[r.installation] = l.next[r.installation].Add(-Interval)
+		next, _ := l.next.Get(r.installation)
+		l.next.Put(r.installation, next.Add(-Interval))
 	}
 }
 
 // slot returns when an installation may send a report. Unused slots add up to Burst.
 func (l *PendingLimiter) slot(installation string, now time.Time) time.Time {
-	slot := latest(l.next[installation], now.Add(-(Burst-1)*Interval))
-	l.next[installation] = slot.Add(Interval)
+	next, _ := l.next.Get(installation)
+	slot := latest(next, now.Add(-(Burst-1)*Interval))
+	l.next.Put(installation, slot.Add(Interval))
 	return slot
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // desk decides about reports with its own clock, and sends those that are due.
@@ -97,8 +98,8 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	if len(d.wrote) != 80 || len(d.ended) != 80 || d.asked != 0 {
 		t.Errorf("%d of 80 are written in the end, with %d questions, want all and none", len(d.wrote), d.asked)
 	}
-	if len(d.tickets) != 0 {
-		t.Errorf("%d events are remembered", len(d.tickets))
+	if n := d.waiting(); n != 0 {
+		t.Errorf("%d events are remembered", n)
 	}
 	if other := (PendingReport{Event: "other", Commit: "c", pull: "p", installation: "git.example/2"}); d.ask(other) != Write {
 		t.Error("another installation waits for this one")
@@ -134,7 +135,24 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	}
 }
 
-func (d *desk) shown(pull string) string { return d.pulls[pull].shown }
+func (d *desk) shown(pull string) string {
+	p, _ := d.pulls.Get(pull)
+	return p.shown
+}
+
+// waiting returns how many events have a ticket.
+func (d *desk) waiting() (n int) {
+	var pulls []string
+	d.pulls.DeleteFunc(func(name string) bool {
+		pulls = append(pulls, name)
+		return false
+	})
+	for _, name := range pulls {
+		p, _ := d.pulls.Get(name)
+		n += len(p.tickets)
+	}
+	return n
+}
 
 // Repeated pushes to many pull requests cost no more questions than reports: a replaced commit asks
 // for nothing, and the newest commit does not wait for it.
@@ -184,8 +202,8 @@ func TestReplacedPushesDoNotWait(t *testing.T) {
 			all = append(all, r)
 		}
 		d.until(time.Duration(5*(n+1))*time.Second, all...)
-		if len(d.tickets) > pulls {
-			t.Fatalf("%d events wait after %d pushes to %d pull requests", len(d.tickets), n+1, pulls)
+		if waiting := d.waiting(); waiting > pulls {
+			t.Fatalf("%d events wait after %d pushes to %d pull requests", waiting, n+1, pulls)
 		}
 	}
 	d.until(15*time.Minute, all...)
@@ -286,14 +304,21 @@ func TestLimitsArePerInstallation(t *testing.T) {
 	}
 }
 
-// The limiter has a bound.
+// The limiter has a bound, for pull requests and for the events of one of them.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	for n := range maxRemembered + 10 {
+	for n := range recent.DefaultMax + 10 {
 		d.Decide(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
 	}
-	if len(d.pulls) > maxRemembered || len(d.tickets) > maxRemembered {
-		t.Errorf("%d pull requests and %d events are remembered", len(d.pulls), len(d.tickets))
+	if n := d.waiting(); n != recent.DefaultMax {
+		t.Errorf("%d pull requests are remembered, want %d", n, recent.DefaultMax)
+	}
+	d = newDesk(t)
+	for n := range maxEvents + 10 {
+		d.Decide(report(fmt.Sprint("event-", n), fmt.Sprint("c-", n), "pull"), d.now)
+	}
+	if n := d.waiting(); n > maxEvents {
+		t.Errorf("%d events of a pull request are remembered", n)
 	}
 }

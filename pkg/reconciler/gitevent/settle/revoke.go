@@ -18,47 +18,46 @@ import (
 // revoked. After that the tokens expire by themselves: GitHub's live for an hour.
 const RevokeLimit = 2 * time.Minute
 
-// revoking revokes the tokens of an event's runs, until that is given up.
-type revoking struct {
-	step    *Step
-	a       *attempt.Attempt
-	givenUp bool
-}
-
-// run revokes the tokens of one run, and reports whether it may have had any. It returns an error
-// as long as that must be retried.
-func (r *revoking) run(ctx context.Context, run *v1alpha1.Run) (had bool, err error) {
-	tokens, err := r.step.GitAuth.Tokens(ctx, r.a, run)
+// revoke revokes the tokens of one run, unless leave is true because another run's were left. It
+// reports whether the run may have had any, and whether they are left to expire by themselves. It
+// returns an error as long as that must be retried.
+func (s *Step) revoke(
+	ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, leave bool,
+) (had, left bool, err error) {
+	tokens, err := s.GitAuth.Tokens(ctx, a, run)
 	if err == nil && len(tokens) == 0 {
-		return false, nil
+		return false, false, nil
 	}
-	if err == nil && !r.givenUp {
-		err = gitauth.Revoke(ctx, r.a, tokens)
-		if err == nil {
-			return true, nil
+	if err == nil && !leave {
+		if err = gitauth.Revoke(ctx, a, tokens); err == nil {
+			return true, false, nil
 		}
 	}
-	if err != nil && !r.givenUp && r.waits(fault.Of(err)) {
-		return true, err
+	if !leave && s.retries(a, fault.Of(err)) {
+		return true, false, err
 	}
-	r.givenUp = true
-	fields := []any{"event", r.a.Event.Name, "run", run.Name}
+	fields := []any{"event", a.Event.Name, "run", run.Name}
 	if f := fault.Of(err); f != nil {
 		fields = append(fields, "reason", f.Reason)
 	}
 	logging.FromContext(ctx).Warnw("The token of a run is not revoked; it ends by itself", fields...)
-	r.step.Metrics.Unrevoked(ctx)
-	return true, nil
+	s.Metrics.Unrevoked(ctx)
+	return true, true, nil
 }
 
-// waits reports whether another attempt may help within RevokeLimit. A problem that an operator
-// must fix, or a longer rate limit, is not worth an unsettled event.
-func (r *revoking) waits(f *fault.Error) bool {
+// retries reports whether a failed revocation is retried. The first failure starts the time, unless
+// the Git service was not asked because the event waits for its slot.
+func (s *Step) retries(a *attempt.Attempt, f *fault.Error) bool {
 	if f.Reason == fault.ReasonBusy {
-		return true // the Git service was not asked: the event waits for its slot
+		return true
 	}
-	now := r.a.Clock.Now()
-	since := r.step.unrevoked.GetOrCreate(r.a.Event.Name, func() time.Time { return now })
-	left := since.Add(RevokeLimit).Sub(now)
+	now := a.Clock.Now()
+	since := s.unrevoked.GetOrCreate(a.Event.Name, func() time.Time { return now })
+	return mayHelp(f, since.Add(RevokeLimit).Sub(now))
+}
+
+// mayHelp reports whether another attempt may help in the time that is left. A problem that an
+// operator must fix, or a longer rate limit, is not worth an unsettled event.
+func mayHelp(f *fault.Error, left time.Duration) bool {
 	return f.Class != fault.Operator && f.Class != fault.Invalid && f.RetryAfter < left
 }

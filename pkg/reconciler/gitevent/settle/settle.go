@@ -57,7 +57,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 		return false, nil
 	}
 	unpatched := s.Unpatched(a)
-	if len(unpatched) > 0 && !s.leavesPatches(a) {
+	if len(unpatched) > 0 && !leavesPatches(a.Waits.Of(v1alpha1.StepAnnotate), a.Clock.Now()) {
 		return false, a.Waits.WithBackoff(
 			backoff.Step{Name: attempt.StepSettle},
 			func() error { return s.releaseSecrets(ctx, a) },
@@ -74,10 +74,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 }
 
 // leavesPatches reports whether patches have been refused for so long that the sweep takes them
-// over.
-func (s *Step) leavesPatches(a *attempt.Attempt) bool {
-	wait := a.Waits.Of(v1alpha1.StepAnnotate)
-	return wait != nil && a.Clock.Since(wait.Since.Time) >= PatchLimit
+// over. wait is the recorded wait for them.
+func leavesPatches(wait *v1alpha1.Wait, now time.Time) bool {
+	return wait != nil && now.Sub(wait.Since.Time) >= PatchLimit
 }
 
 // leftover is what a settled event leaves to the sweep: checks without a conclusion, and patches of
@@ -147,7 +146,7 @@ func (s *Step) cleanUp(ctx context.Context, a *attempt.Attempt, left leftover) e
 // releaseSecrets revokes the tokens in the git-auth secrets of the event's runs, and leaves the
 // secrets to the runs.
 func (s *Step) releaseSecrets(ctx context.Context, a *attempt.Attempt) error {
-	exceeded, revoking := a.TimeLimit(attempt.ShortLimit), &revoking{step: s, a: a}
+	exceeded, expire := a.TimeLimit(attempt.ShortLimit), false
 	proceed := func(ctx context.Context) error {
 		if err := exceeded(); err != nil {
 			return errors.Join(a.Record.Write(ctx), err)
@@ -156,11 +155,12 @@ func (s *Step) releaseSecrets(ctx context.Context, a *attempt.Attempt) error {
 	}
 	return attempt.Merge(attempt.Each(ctx, withSecrets(&a.Event.Status), proceed,
 		func(ctx context.Context, run *v1alpha1.Run) error {
-			revoked, err := revoking.run(ctx, run)
+			had, left, err := s.revoke(ctx, a, run, expire)
 			if err != nil {
 				return attempt.Stop(err)
 			}
-			err = again(s.GitAuth.Release(ctx, a, run, revoked))
+			expire = expire || left
+			err = again(s.GitAuth.Release(ctx, a, run, had))
 			if secretStays(err, a.Waits.FailingFor(backoff.Step{Name: attempt.StepSettle})) {
 				logging.FromContext(ctx).Errorw("The secret of a run is left to the sweep",
 					"event", a.Event.Name, "run", run.Name, "error", err)

@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
 )
@@ -38,12 +38,12 @@ type Waiters struct {
 	// if there is none.
 	installation, global string
 	repositories         paclisters.RepositoryLister
-	open                 clients.Open
+	open                 deps.Open
 	tekton               tektonv1.PipelineRunsGetter
 }
 
 // New returns the Waiters of an installation.
-func New(c clients.Cluster, o clients.Options) *Waiters {
+func New(c deps.Cluster, o deps.Options) *Waiters {
 	return &Waiters{
 		installation: o.Namespace,
 		global:       o.GlobalRepository,

@@ -15,7 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/clients"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 )
 
 const installation = "plumbline"
@@ -33,7 +33,7 @@ func event(name string, runs int) *v1alpha1.GitEvent {
 func TestQueueIsSortedOncePerEvent(t *testing.T) {
 	t.Parallel()
 	asked, own := 0, event("b", 250)
-	l := &Waiters{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Waiters{installation: installation, open: deps.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		asked++
 		return []*v1alpha1.GitEvent{own, event("a", 3)}
 	}}}
@@ -60,7 +60,7 @@ func TestQueueIsSortedOncePerEvent(t *testing.T) {
 // else wakes the event then.
 func TestSlotWakesAnEventWithoutACachedPlan(t *testing.T) {
 	t.Parallel()
-	l := &Waiters{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent {
+	l := &Waiters{installation: installation, open: deps.Open{Of: func(string, string) []*v1alpha1.GitEvent {
 		return []*v1alpha1.GitEvent{event("unplanned", 0), event("waits", 2)}
 	}}}
 	with := func(events ...string) *pacv1alpha1.Repository {
@@ -90,7 +90,7 @@ func TestSlotWakesFewOfManyWaiting(t *testing.T) {
 		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
-	l := &Waiters{installation: installation, open: clients.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
+	l := &Waiters{installation: installation, open: deps.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
 	with := func(limit int, event string) *pacv1alpha1.Repository {
 		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{ConcurrencyLimit: &limit}}
 		r.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})

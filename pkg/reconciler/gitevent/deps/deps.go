@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clients has what the reconciler of GitEvents needs from outside: clients, caches, and the
+// Package deps has what the reconciler of GitEvents needs from outside: clients, caches, and the
 // decisions of cmd/controller.
-package clients
+package deps
 
 import (
 	"context"
