@@ -27,7 +27,8 @@ func TestPartsOfPodsAreNotNestedDeeply(t *testing.T) {
 	t.Parallel()
 	const levels = 190
 	text := `{"annotations":{"a":"` + strings.Repeat("x", 1<<10) + `"}}`
-	for _, key := range []string{"metadata", "podTemplate", "stepTemplate", "volumes", "steps", "sidecars", "containers", "initContainers"} {
+	for _, key := range []string{"metadata", "podTemplate", "stepTemplate", "volumes", "steps", "sidecars", "containers",
+		"initContainers"} {
 		spec := text
 		for range levels {
 			if strings.HasSuffix(key, "s") {

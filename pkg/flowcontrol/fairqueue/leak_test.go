@@ -30,7 +30,9 @@ func TestNoSlotLeaks(t *testing.T) {
 			release()
 			leave()
 		}, 0},
-		"it comes, and needs nothing": {func(w *env, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0},
+		"it comes, and needs nothing": {
+			func(w *env, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +70,8 @@ func TestFullQueueRefusesEvents(t *testing.T) {
 	}
 	known := len(w.Queue.events)
 	_, err := w.AcquireWorker(w.visit("team", "git.example", 0), true)
-	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != RetryUnqueued || len(w.Queue.events) != known {
+	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != RetryUnqueued ||
+		len(w.Queue.events) != known {
 		t.Errorf("told %+v, %d events are known", f, len(w.Queue.events))
 	}
 }

@@ -55,7 +55,8 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 			if v := visits[event]; v.Renews {
 				renewals--
 			} else if s := w.limiter.limits[key{NamespaceHost, "b at github.com"}]; s.used < s.max {
-				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event, v.Namespace, renewals, s.used, s.max)
+				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event,
+					v.Namespace, renewals, s.used, s.max)
 			}
 			come(visits[event])
 		}
@@ -68,7 +69,8 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
-	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
+	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)),
+		w.begin(w.visit("busy", "git.example", 0))}
 	last := ""
 	for range maxQueued {
 		v := w.visit("busy", "git.example", 0)
@@ -87,8 +89,10 @@ func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	if w.queued != maxQueued || w.queuedOf["one"] < others-3 || w.queuedOf["two"] < others-3 {
 		t.Errorf("of %d places %v are taken", w.queued, w.queuedOf)
 	}
-	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n || !slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
-		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n, slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
+	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n ||
+		!slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
+		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n,
+			slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
 	}
 	_, err := w.AcquireWorker(w.visit("busy", "git.example", 0), true)
 	if f := fault.Of(err); f == nil || f.RetryAfter != RetryUnqueued {

@@ -103,7 +103,8 @@ func (s *simulation) pullRequests(repositories, each int) {
 	for n := range repositories * each {
 		r := n % repositories
 		s.come(Request{
-			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2), PullsOf: fmt.Sprint("app-", r),
+			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2),
+			PullsOf: fmt.Sprint("app-", r),
 		})
 	}
 }
@@ -121,7 +122,8 @@ func TestAlarmsDoNotMultiply(t *testing.T) {
 			events, began := repositories*each, s.now
 			s.play(began.Add(time.Hour), 100*events)
 			if s.served != events || s.alarms > 3*events {
-				t.Errorf("%d of %d events were served, and %d alarms set, %d of them pending at once", s.served, events, s.alarms, s.most)
+				t.Errorf("%d of %d events were served, and %d alarms set, %d of them pending at once", s.served, events, s.alarms,
+					s.most)
 			}
 			if s.most > events {
 				t.Errorf("%d alarms were pending at once for %d events", s.most, events)
@@ -140,7 +142,9 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 			s := newSimulation()
 			began := s.now
 			for i := range installations {
-				v := Request{Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1)}
+				v := Request{
+					Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1),
+				}
 				release, err := s.AcquireWorker(v, true)
 				if err != nil {
 					t.Fatal(err)
@@ -173,7 +177,9 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	s.Observe(v, Answer{Began: s.now, Closed: time.Hour})
 	const events = 2000 // at some 10 a second
 	for n := range events {
-		s.come(Request{Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app"})
+		s.come(Request{
+			Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app",
+		})
 	}
 	s.play(began.Add(time.Hour), 100_000)
 	if s.served != events || s.alarms > 3*events+int(time.Hour/ReservedFor) || s.most > 300 {

@@ -20,7 +20,8 @@ type waiting struct {
 
 func newWaiting(t *testing.T) *waiting {
 	w := &waiting{t: t, now: time.Unix(0, 0)}
-	w.Budget = NewBudget(func() time.Time { return w.now }, func() {}, func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
+	w.Budget = NewBudget(func() time.Time { return w.now }, func() {},
+		func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
 	return w
 }
 

@@ -68,7 +68,8 @@ func TestPlansDoNotWaitForEachOther(t *testing.T) {
 	if _, ok := w.Plan("x", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); !ok {
 		t.Error("no plan is let in")
 	}
-	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok || scope != (Scope{Namespace: "one", Name: "a"}) {
+	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok ||
+		scope != (Scope{Namespace: "one", Name: "a"}) {
 		t.Errorf("%v, want the second to wait", scope)
 	}
 }

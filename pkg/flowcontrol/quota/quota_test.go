@@ -27,7 +27,8 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	w := &env{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
-	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock, func(s Scope) { w.crossed = append(w.crossed, s) })
+	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock,
+		func(s Scope) { w.crossed = append(w.crossed, s) })
 	return w
 }
 
@@ -56,7 +57,8 @@ type load struct {
 func (w *env) want(sentence string, r types.NamespacedName, l load, admitted int, over Scope) {
 	w.Helper()
 	if got, scope := w.admitted(sentence, r, l.events, l.bytes); got != admitted || scope != over {
-		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events, scope.Reason(), admitted, over.Reason())
+		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events,
+			scope.Reason(), admitted, over.Reason())
 	}
 }
 
@@ -252,11 +254,14 @@ func TestPullRequestHasABudget(t *testing.T) {
 // before.
 func TestLedgerFollowsAWatch(t *testing.T) {
 	w := newEnv(t)
-	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	event := &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+	}
 	Annotate(event, of("one", "a"), 4096)
 	event.Annotations["other"], event.Labels = "x", map[string]string{plumbline.SubjectLabel: "pull-1", "other": "x"}
 	trimmed, err := Trim(event)
-	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 || len(kept.Labels) != 1 || kept.ManagedFields != nil {
+	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 ||
+		len(kept.Labels) != 1 || kept.ManagedFields != nil {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	object := trimmed.(metav1.Object)
@@ -283,7 +288,8 @@ func TestLedgerFollowsAWatch(t *testing.T) {
 }
 
 func TestTextsForUsers(t *testing.T) {
-	got := fmt.Sprint(Scope{Namespace: "one", Name: "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ", Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
+	got := fmt.Sprint(Scope{Namespace: "one", Name: "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ",
+		Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
 	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads and plans"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -70,7 +70,8 @@ func misread(comment string) string {
 // pieces are what comments of these tests are made of.
 func pieces() []string {
 	return []string{
-		"/test\n", "\n", "x\n", " ", "    ", "\t", "> ", "- ", "1. ", "```\n", "~~~ x\n", "`", "<!--", "-->", "<!---->", "<pre>", "</pre>", "<script>",
+		"/test\n", "\n", "x\n", " ", "    ", "\t", "> ", "- ", "1. ", "```\n", "~~~ x\n", "`", "<!--", "-->", "<!---->",
+		"<pre>", "</pre>", "<script>",
 		"<div>", "<details>\n", "<?", "?>", "<![CDATA[", "]]>", "<!A", ">", "\\", "# ", "***\n",
 	}
 }

@@ -51,7 +51,8 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 			bytes += len(line) + len(`"",`)
 		}
 	}
-	t.Logf("of %d events %d stubs and %d tombstones are left, %d bytes each in %d pages; the last pass made %v", all, len(w.events), living, bytes/living, len(w.pages), w.calls)
+	t.Logf("of %d events %d stubs and %d tombstones are left, %d bytes each in %d pages; the last pass made %v", all,
+		len(w.events), living, bytes/living, len(w.pages), w.calls)
 	if got := len(w.events) + living; got < all-perDay/passes {
 		t.Errorf("%d of %d events are remembered", got, all)
 	}
@@ -81,7 +82,9 @@ func TestPassGoesOnWhereItWas(t *testing.T) {
 		return e
 	}
 	for name, interruption := range map[string]func(token string) error{
-		"the API server is unavailable":                         func(string) error { return apierrors.NewServiceUnavailable("etcd") },
+		"the API server is unavailable": func(string) error {
+			return apierrors.NewServiceUnavailable("etcd")
+		},
 		"the list is too old, and may go on with newer objects": expired,
 		"the list is too old, and has to begin again":           func(string) error { return expired("") },
 	} {

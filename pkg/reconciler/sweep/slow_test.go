@@ -66,7 +66,8 @@ func TestObjectThatHangsStopsNothingElse(t *testing.T) {
 				}
 			}
 			if len(w.events)+len(w.payloads) != 1 {
-				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events), len(w.payloads), w.sweep.at)
+				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events),
+					len(w.payloads), w.sweep.at)
 			}
 		})
 	}
@@ -127,7 +128,8 @@ type hangs struct {
 	w *env
 }
 
-func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*kubecorev1.Secret, error) {
+func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions,
+	...string) (*kubecorev1.Secret, error) {
 	h.w.later(10 * time.Second)
 	return nil, apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded"))
 }
@@ -236,6 +238,7 @@ func TestOldFailuresDoNotDelayTheNextRetry(t *testing.T) {
 }
 
 func notFound(resource, name string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404,
+		Reason:  metav1.StatusReasonNotFound,
 		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
 }

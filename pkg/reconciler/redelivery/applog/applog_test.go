@@ -110,7 +110,8 @@ func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 	}
 	select {
 	case event := <-e.events.Events:
-		if !strings.Contains(event, redelivery.ReasonGivenUp) || !strings.Contains(event, "poison") || !strings.Contains(event, "Redeliver") {
+		if !strings.Contains(event, redelivery.ReasonGivenUp) || !strings.Contains(event, "poison") ||
+			!strings.Contains(event, "Redeliver") {
 			t.Errorf("the Repository gets the Event %q", event)
 		}
 	default:
@@ -205,7 +206,9 @@ func TestLostLedgerIsRebuiltFromTheLog(t *testing.T) {
 		e.receive = unreachable
 		e.deliver("missed", 1)
 		e.receive = nil
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour)),
+		}}
 		cm.Data = map[string]string{ledgerKey: text}
 		if err := e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
 			t.Fatal(err)

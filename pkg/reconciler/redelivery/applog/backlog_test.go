@@ -126,10 +126,14 @@ func TestLargeTenantDelaysNoOtherTenant(t *testing.T) {
 	for _, crowd := range []string{"crowd", ""} {
 		l := ledger{Through: now.Add(time.Hour)}
 		for n := range 2 * maxMissed {
-			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
+			l.Missed = append(l.Missed, redelivery.Delivery{
+				GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now,
+			})
 		}
 		for n := range 10 {
-			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
+			l.Missed = append(l.Missed, redelivery.Delivery{
+				GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute),
+			})
 		}
 		l.forget()
 		others, queue := 0, redelivery.NewQueue()

@@ -135,7 +135,8 @@ func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	})
 	e.run(3*24*time.Hour - time.Hour)
 	if len(e.events.Events) != 0 || requested < 60 {
-		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", requested, len(e.events.Events))
+		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", requested,
+			len(e.events.Events))
 	}
 	e.run(3 * time.Hour)
 	before := requested
@@ -143,7 +144,8 @@ func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e.redeliverBy(func(int64) error { requested++; return nil })
 	e.run(24 * time.Hour)
 	if len(e.events.Events) != 1 || requested != before {
-		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", requested-before, len(e.events.Events))
+		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", requested-before,
+			len(e.events.Events))
 	}
 }
 
@@ -168,7 +170,9 @@ func TestDroppedDeliveriesAreRequestedTwoASecond(t *testing.T) {
 // stays.
 func TestGivenUpDeliveryStaysGivenUp(t *testing.T) {
 	e := newEnv(t)
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour)),
+	}}
 	cm.Data = map[string]string{"others": "theirs"}
 	err := e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system)
 	if err != nil {
@@ -219,13 +223,16 @@ func TestLedgerDropsOldGivenUpDeliveries(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	l := ledger{Through: begin}
 	for n := range maxGivenUp + 5 {
-		l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("given-up-", n), First: begin, Last: begin.Add(time.Duration(n) * time.Second), GaveUp: true})
+		l.Missed = append(l.Missed, redelivery.Delivery{
+			GUID: fmt.Sprint("given-up-", n), First: begin, Last: begin.Add(time.Duration(n) * time.Second), GaveUp: true,
+		})
 	}
 	for n := range maxMissed {
 		l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("wanted-", n), First: begin, Last: begin})
 	}
 	l.forget()
-	if n := len(l.Missed) - l.wanted(); n != maxGivenUp || len(l.Missed) != maxMissed || slices.ContainsFunc(l.Missed, func(m redelivery.Delivery) bool { return m.GUID == "given-up-4" }) {
+	if n := len(l.Missed) - l.wanted(); n != maxGivenUp || len(l.Missed) != maxMissed ||
+		slices.ContainsFunc(l.Missed, func(m redelivery.Delivery) bool { return m.GUID == "given-up-4" }) {
 		t.Errorf("%d of %d are given up", n, len(l.Missed))
 	}
 	l.Through = begin.Add(redelivery.RememberedFor + time.Minute)

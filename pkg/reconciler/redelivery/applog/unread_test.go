@@ -40,7 +40,8 @@ func TestBacklogBeyondOneReadIsRequested(t *testing.T) {
 	}
 	e.wantRecorded(all...)
 	if len(e.events.Events) != 0 || len(e.requests) > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all), len(e.events.Events))
+		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all),
+			len(e.events.Events))
 	}
 }
 
