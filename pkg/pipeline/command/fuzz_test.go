@@ -27,8 +27,10 @@ func large() map[string]string {
 		"a long name": "/test " + fill("a"), "open quotes": `/test a="` + fill(`\"`),
 		"many open quotes": "/test " + fill(`a="`), "quotes": `/test a="" ` + fill(`a="" `),
 		"open fences": "/test\n" + fill("```x\n"), "markers": "/test\n" + fill("- "), "indents": "/test\n" + fill(" "),
-		"HTML comments":        "/test\n" + fill("<!--"),
-		"closed HTML comments": "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "elements": "/test\n" +
+		"declarations without an end": "/test\nx" + fill("<!A"), "the same in paragraphs": "/test\n" + fill("x <?\n***\n"),
+		"an end after many blocks": "/test\n" + fill("x <?\n***\n") + "?>",
+		"HTML comments":            "/test\n" + fill("<!--"),
+		"closed HTML comments":     "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "elements": "/test\n" +
 			fill("<pre></pre>"), "open elements": "/test\n" + fill("<pre>"), "quotes in lists": "/test\n" + fill("- >\n"),
 		"empty lines": "/test" + fill("\n"), "a GitLab note": "/test\n" + strings.Repeat("/test a\n", 125_000),
 		"a line that is longer than what is read": "/test\n" + strings.Repeat("x", 1_000_000) + "\n/cancel",
@@ -62,6 +64,7 @@ func FuzzParse(f *testing.F) {
 		"/retest tag: v1", "```\n/test\n```", "> /test", "<!-- \n/test -->", "- ```\n/test",
 		"/test\r\na=1\r\n/cancel", "/test \"", "/test a='", "/test ä=1", "\t/test", "1. ~~~~\n~~~\n/test",
 		"<pre>\n/test\n</pre>\n/test", "<Script \n/test", "> x\n/test\n\n/test", "- > x\ny\n/test",
+		"# x <?\n/test", "\t> x\n/test", "``a ` <!--``\n/test", "x <!A\n\n/test\n>",
 	} {
 		f.Add(comment, "", false)
 		f.Add(comment, "ci", true)
