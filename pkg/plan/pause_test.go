@@ -42,6 +42,30 @@ func TestRenderingAsksBeforeItContinues(t *testing.T) {
 	}
 }
 
+// Checking PipelineRuns against a Pod Security level is work too.
+func TestPodSecurityChecksAskBeforeTheyContinue(t *testing.T) {
+	t.Parallel()
+	large := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" +
+		strings.Repeat("{securityContext: {privileged: false}},", 900) + "]}\n"
+	files := []git.File{{Path: ".tekton/task.yaml", Data: []byte(large)}}
+	for i := range 5 {
+		files = append(files, edited(pipeline(fmt.Sprint("p", i)),
+			"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
+	}
+	for level, pauses := range map[string]bool{"": false, "baseline": true} {
+		var rested time.Duration
+		sources := (&env{files: files}).sources()
+		sources.Pause = func(_ context.Context, work time.Duration) error { rested += work; return nil }
+		in := push()
+		in.Config.RunLimits.PodSecurity = level
+		made, err := plan.Make(t.Context(), in, sources)
+		if err != nil || len(created(made)) != 5 || (rested > 0) != pauses {
+			t.Errorf("level %q: %d PipelineRuns are planned, %v of work rested: %v, want a rest: %t", level,
+				len(created(made)), rested, err, pauses)
+		}
+	}
+}
+
 // After the maximum work nothing is rendered: each later pipeline says why, and its references are
 // not read.
 func TestRenderingStopsAfterTooMuchWork(t *testing.T) {

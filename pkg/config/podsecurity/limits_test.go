@@ -122,11 +122,11 @@ func TestCheckNamesFieldLimitAndSetting(t *testing.T) {
 	for _, c := range cases() {
 		t.Run(c.sentence, func(t *testing.T) {
 			run := runOf(t, c.text)
-			if err := Check(run, "x", Limits{}); err != nil {
+			if err := Check(run, "x", free, Limits{}); err != nil {
 				t.Errorf("no limits: %v", err)
 			}
 			for level, refused := range map[string]bool{Baseline: c.from == Baseline, Restricted: c.from != ""} {
-				err := Check(run, ".tekton/x.yaml", Limits{}, Limits{PodSecurity: level, Setting: "the setting"})
+				err := Check(run, ".tekton/x.yaml", free, Limits{}, Limits{PodSecurity: level, Setting: "the setting"})
 				if fault.Is(err, fault.Invalid) != refused {
 					t.Errorf("%s: %v, want it refused: %t", level, err, refused)
 				}
@@ -186,14 +186,14 @@ func TestCheckAllowsOnlyTheListedServiceAccounts(t *testing.T) {
 		// Tekton replaces variables there: which account it becomes is not known.
 		"spec: {taskRunTemplate: {serviceAccountName: $(params.sa)}}": `serviceAccountName is "$(params.sa)"`,
 	} {
-		err := Check(runOf(t, text), "x", limits)
+		err := Check(runOf(t, text), "x", free, limits)
 		if (err == nil) != (refused == "") || err != nil && !strings.Contains(err.Error(), refused) {
 			t.Errorf("%s: %v, want %q", text, err, refused)
 		}
 	}
 	// Each of two limits holds.
 	both := runOf(t, "spec: {taskRunTemplate: {serviceAccountName: builder}}")
-	if err := Check(both, "x", limits, Limits{ServiceAccounts: []string{"tester"}, Setting: "the other"}); err == nil ||
+	if err := Check(both, "x", free, limits, Limits{ServiceAccounts: []string{"tester"}, Setting: "the other"}); err == nil ||
 		!strings.Contains(err.Error(), "the other") {
 		t.Errorf("%v, want the other limit's refusal", err)
 	}

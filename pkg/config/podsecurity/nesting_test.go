@@ -36,7 +36,7 @@ func TestPartsOfPodsAreNotNestedDeeply(t *testing.T) {
 			}
 			spec = `{"` + key + `":` + spec + `}`
 		}
-		err := Check(inCustomTask(spec), "x", Limits{PodSecurity: Baseline, Setting: "the setting"})
+		err := Check(inCustomTask(spec), "x", free, Limits{PodSecurity: Baseline, Setting: "the setting"})
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "nested") {
 			t.Errorf("%s in %d levels: %v", key, levels, err)
 		}
@@ -58,7 +58,7 @@ func TestPodOfACustomTaskIsChecked(t *testing.T) {
 		`{"job":{"securityContext":{"capabilities":{"drop":["ALL"]},"fsGroup":1,"procMount":"Default"}}}`:      false,
 		`{"template":{"spec":{"volumes":[{"name":"d","ephemeral":{"volumeClaimTemplate":{"metadata":{}}}}]}}}`: false,
 	} {
-		err := Check(inCustomTask(spec), "x", Limits{PodSecurity: Baseline, Setting: "the setting"})
+		err := Check(inCustomTask(spec), "x", free, Limits{PodSecurity: Baseline, Setting: "the setting"})
 		if fault.Is(err, fault.Invalid) != refused {
 			t.Errorf("%s: %v, want it refused: %t", spec, err, refused)
 		}
