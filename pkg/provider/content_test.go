@@ -10,7 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// A page with which a proxy answers 200 says nothing about the repository: it is retried.
+// A proxy's page with status 200 says nothing about the repository: the read is retried.
 func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 	for _, c := range []struct {
 		sentence, method, accept, kind, body, says string

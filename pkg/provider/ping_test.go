@@ -63,7 +63,7 @@ func carry(to io.Writer, from io.Reader, silent <-chan struct{}) {
 			return
 		}
 		select {
-		case <-silent: // read and lost, as on a path that drops every packet
+		case <-silent: // read and dropped, as on a path that drops every packet
 		default:
 			_, _ = to.Write(buffer[:n])
 		}

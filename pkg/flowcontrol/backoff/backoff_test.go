@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// However often an event was woken while something was away, its step is asked for again after as
-// long as that has been away, and is tried no more often than the workqueue's backoff would try it.
+// During an outage the step is retried after as long as the outage has lasted, however often the
+// event is woken. It is retried no more often than the workqueue's backoff would retry it.
 func TestStepIsRetriedAfterAsLongAsItHasFailed(t *testing.T) {
 	t.Parallel()
 	failed, busy := errors.New("failed"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")

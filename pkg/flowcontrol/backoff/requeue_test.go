@@ -74,7 +74,7 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// modified is a write that met another one.
+// modified is a write conflict.
 func modified() error {
 	runs := schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}
 	return fault.New(fault.Conflict, "Conflict", apierrors.NewConflict(runs, "x", errors.New("modified")))

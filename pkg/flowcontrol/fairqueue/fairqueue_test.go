@@ -73,8 +73,8 @@ func (w *env) pass(d time.Duration) {
 	w.now = end
 }
 
-// bears opens the window of the request's service.
-func (w *env) bears(v Request) Request {
+// unlimited sets the window of the request's service to 1,000 calls.
+func (w *env) unlimited(v Request) Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limiter.window(measured(v.Namespace, v.Host, v.Installation)).size = 1000
@@ -84,7 +84,7 @@ func (w *env) bears(v Request) Request {
 // visit returns the request of a new event, at a service with an open window.
 func (w *env) visit(namespace, host string, installation int64) Request {
 	w.events++
-	return w.bears(Request{
+	return w.unlimited(Request{
 		Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation,
 	})
 }
@@ -181,7 +181,7 @@ func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	}
 }
 
-// A request that finds one limit reached takes no slot of the others. Unused limits are deleted,
+// A request that exceeds one limit takes no slot of the others. Unused limits are deleted,
 // because hosts come and go as long as the process lives. A release counts once.
 func TestInUse(t *testing.T) {
 	t.Parallel()
@@ -205,7 +205,7 @@ func TestInUse(t *testing.T) {
 	w.nothingLeft()
 }
 
-// nothingLeft fails unless everything but the windows is deleted.
+// nothingLeft fails the test unless the queue has deleted all entries except the windows.
 func (w *env) nothingLeft() {
 	w.t.Helper()
 	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 ||
@@ -259,9 +259,9 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	}
 }
 
-// With 64 workers, fresh pull requests of one Repository have one slot, and begun ones two, also if
-// 80 of them get a push at once. Pushes, and pull requests of other Repositories, do not wait for
-// them.
+// With 64 workers, fresh pull requests of one Repository have one slot, and started ones two, even
+// if 80 of them get a push at once. Pushes, and pull requests of other Repositories, do not wait
+// for them.
 func TestFreshPullRequestsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)

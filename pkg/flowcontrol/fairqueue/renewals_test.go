@@ -17,7 +17,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 	w := newEnv(t, 64)
 	var begun []func()
 	visits, renewals := map[string]Request{}, 0
-	come := func(v Request) {
+	arrive := func(v Request) {
 		t.Helper()
 		release, err := w.AcquireWorker(v, false)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 	for range 200 {
 		for _, namespace := range []string{"a", "b", "c"} {
 			standing = w.visit(namespace, "github.com", 1)
-			come(standing)
+			arrive(standing)
 		}
 	}
 	for n := range 60 {
@@ -43,7 +43,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 		}
 		v.Renews = true
 		renewals++
-		come(v)
+		arrive(v)
 	}
 	for n := 0; renewals > 0; n++ {
 		if n == 600 {
@@ -58,7 +58,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event,
 					v.Namespace, renewals, s.used, s.max)
 			}
-			come(visits[event])
+			arrive(visits[event])
 		}
 		w.woken = nil
 	}

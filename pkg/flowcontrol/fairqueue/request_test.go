@@ -14,8 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// A fresh event is queued with what the cache has of it, so that nothing is read for an event that
-// waits.
+// A fresh event is queued with its cached object, so that a waiting event causes no reads.
 func TestRequestOfNeedsOnlyWhatTheCacheHas(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// simulation runs a Queue with a clock that jumps from one thing to the next. Things that are due
-// at the same time happen in a random order.
+// simulation runs a Queue with a clock that jumps to the next moment. Moments at the same time
+// happen in a random order.
 type simulation struct {
 	*Queue
 	now    time.Time
@@ -47,14 +47,14 @@ func (s *simulation) after(d time.Duration, do func()) {
 	heap.Push(&s.later, moment{s.now.Add(d), s.random.Uint64(), do})
 }
 
-// come lets an event arrive.
-func (s *simulation) come(v Request) {
+// arrive adds an event.
+func (s *simulation) arrive(v Request) {
 	s.visits[v.Event] = v
 	s.after(0, func() { s.begin(v.Event) })
 }
 
-// begin is a worker that takes an event from the workqueue. It makes four calls, which take some 50
-// ms together.
+// begin simulates a worker that takes an event from the workqueue. It makes four calls, which take
+// some 50 ms together.
 func (s *simulation) begin(event string) {
 	v, open := s.visits[event]
 	if !open {
@@ -83,8 +83,7 @@ func (s *simulation) call(v Request, calls int, done func()) {
 	})
 }
 
-// play lets time pass until an end, or until nothing is left to happen. It gives up after too many
-// alarms.
+// play lets time pass until end, or until no moment is left. It fails after too many alarms.
 func (s *simulation) play(end time.Time, maxAlarms int) {
 	for s.later.Len() > 0 && s.alarms <= maxAlarms {
 		next, _ := heap.Pop(&s.later).(moment)
@@ -102,7 +101,7 @@ func (s *simulation) play(end time.Time, maxAlarms int) {
 func (s *simulation) pullRequests(repositories, each int) {
 	for n := range repositories * each {
 		r := n % repositories
-		s.come(Request{
+		s.arrive(Request{
 			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2),
 			PullsOf: fmt.Sprint("app-", r),
 		})
@@ -151,7 +150,7 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 				}
 				s.Observe(v, Answer{Began: s.now, Closed: time.Hour - time.Duration(i)*time.Second})
 				v.Event = fmt.Sprint("second-", i)
-				s.come(v)
+				s.arrive(v)
 				release()
 			}
 			s.play(began.Add(2*time.Hour), 100_000)
@@ -177,7 +176,7 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	s.Observe(v, Answer{Began: s.now, Closed: time.Hour})
 	const events = 2000 // at some 10 a second
 	for n := range events {
-		s.come(Request{
+		s.arrive(Request{
 			Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app",
 		})
 	}
@@ -187,8 +186,8 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	}
 }
 
-// 64 Repositories with ten pull requests each. What it costs is what the alarms, each of which
-// looks at all events, cost the processor.
+// 64 Repositories have ten pull requests each. The benchmark measures the CPU time of the alarms:
+// each reads all events.
 func BenchmarkPullRequestsOfManyRepositories(b *testing.B) {
 	for b.Loop() {
 		s := newSimulation()
@@ -203,7 +202,7 @@ func BenchmarkPullRequestsOfManyRepositories(b *testing.B) {
 	}
 }
 
-// moment is something that happens at a time.
+// moment is a function and the time at which it is called.
 type moment struct {
 	at    time.Time
 	order uint64

@@ -36,7 +36,7 @@ func of(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// admitted is how many of n events are.
+// admitted returns how many of n events are admitted.
 func (w *env) admitted(prefix string, r types.NamespacedName, n int, bytes int64) (admitted int, over Scope) {
 	for i := range n {
 		if s, ok := w.Admit(fmt.Sprint(prefix, i), Use{Repository: r, Bytes: bytes}); ok {
@@ -48,7 +48,7 @@ func (w *env) admitted(prefix string, r types.NamespacedName, n int, bytes int64
 	return admitted, over
 }
 
-// load is so many events of so many bytes each.
+// load is a number of events, and the bytes of each.
 type load struct {
 	events int
 	bytes  int64
@@ -76,8 +76,7 @@ func TestEachBudgetLimitsEvents(t *testing.T) {
 	}
 }
 
-// The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is
-// used.
+// The last admitted event may exceed a budget, so that any delivery fits into an unused budget.
 func TestBudgetLimitsBytes(t *testing.T) {
 	w := newEnv(t)
 	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{Namespace: "one", Name: "a"})
@@ -127,7 +126,8 @@ func TestReleasedEventDoesNotCount(t *testing.T) {
 	}
 }
 
-// A payload without an event is there until the sweep takes it: it counts, and no event does.
+// A payload without an event exists until the sweep deletes it: its bytes count, but not as an
+// event.
 func TestOrphanedPayloadsCount(t *testing.T) {
 	w := newEnv(t)
 	r := of("one", "a")
@@ -144,7 +144,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	w.want("events after the sweep", r, load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 }
 
-// An event that is created and settled while the watch is interrupted is never shown.
+// The watch never shows an event that is created and settled while the watch is interrupted.
 func TestUnseenEventCountsForALimitedTime(t *testing.T) {
 	w := newEnv(t)
 	r := of("one", "a")
@@ -189,7 +189,7 @@ func TestFullHasHysteresis(t *testing.T) {
 	}
 }
 
-// Nothing happens to the events of a Repository that waits, so that the change itself must show.
+// The events of a waiting Repository do not change, so the change of the limit itself must wake it.
 func TestFullFollowsTheLimits(t *testing.T) {
 	limits := Limits{100, 100_000}
 	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
@@ -250,8 +250,8 @@ func TestPullRequestHasABudget(t *testing.T) {
 	}
 }
 
-// What a watch hands over: metadata, whole objects, what was missed, and events of the version
-// before.
+// A watch delivers metadata, whole objects, deletions that it missed, and events of the previous
+// version.
 func TestLedgerFollowsAWatch(t *testing.T) {
 	w := newEnv(t)
 	event := &metav1.PartialObjectMetadata{

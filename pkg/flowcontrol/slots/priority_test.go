@@ -28,8 +28,8 @@ func names(line []pacv1alpha1.Slot) []string {
 	return all
 }
 
-// Twelve steps of priority are an hour; of two that are equal then the one that came first is
-// first. What no version of Plumbline gives counts as the most, or the least.
+// Twelve steps of priority are worth an hour of waiting. Of two equal events the earlier one is
+// first. A priority that no version of Plumbline sets counts as the highest, or the lowest.
 func TestPriorityIsAHeadStart(t *testing.T) {
 	t.Parallel()
 	const hour = 3600

@@ -148,7 +148,7 @@ func TestActorIsNewestInAnyOrder(t *testing.T) {
 	}
 }
 
-// What the token may not read confirms nothing, at once; a failed read is retried.
+// A read that the token does not permit confirms nothing, at once. A failed read is retried.
 func TestActorIsUnknownIfHidden(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)

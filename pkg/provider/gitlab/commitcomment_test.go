@@ -72,7 +72,7 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	}
 }
 
-// S11: anybody who knows the token can claim that a user has commented, and on what. Only the
+// S11: a sender that knows the token can claim that a user has commented, and on what. Only the
 // comment that GitLab returns counts.
 func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 	const ignored = "ignored"

@@ -196,7 +196,7 @@ func TestResendLimit(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	refused := false
-	for range 11 { // five in one minute and five in the next, if it begins meanwhile
+	for range 11 { // five in one minute and five in the next, if that starts during the loop
 		_, err := h.log.Resend(t.Context(), h.hook, all[0].ID)
 		refused = refused || fault.Is(err, fault.Throttled)
 	}

@@ -42,7 +42,7 @@ func TestUpdatesOfAMergeRequest(t *testing.T) {
 		update  update
 		pushed  bool // with new commits in the same delivery
 		want    string
-		without bool // the server does not tell of the draft, but of the title
+		without bool // the server sends no draft field, but the title
 	}{
 		"ready":                      {title: "Draft: x", update: update{Title: x}, want: request},
 		"ready on an older server":   {title: "Draft: x", update: update{Title: x}, want: request, without: true},

@@ -29,7 +29,7 @@ func withPendingCreate(t *testing.T) *env {
 }
 
 // Another process takes over, whose clock is ahead by two minutes. It does not know when the create
-// began, so it releases the slot after two minutes of its own.
+// started, so it releases the slot after two minutes by its own clock.
 func TestPendingCreateIsMeasuredByEachClock(t *testing.T) {
 	w := withPendingCreate(t)
 	w.restart()
@@ -44,7 +44,7 @@ func TestPendingCreateIsMeasuredByEachClock(t *testing.T) {
 	}
 }
 
-// While this process does not lead, the run is planned again and cancelled again.
+// While another process leads, the run is planned again and cancelled again.
 func TestReplannedRunKeepsItsSlotForAnotherTwoMinutes(t *testing.T) {
 	w := withPendingCreate(t)
 	w.advance(inFlight)

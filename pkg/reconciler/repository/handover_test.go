@@ -140,8 +140,8 @@ func TestUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// A URL is not lost at once when proofs become required, nor when one event lacks a proof: an hour
-// begins then. It ends when the URL is listed or proven again.
+// When proofs become required, or one event lacks a proof, the Repository keeps its URL for an
+// hour. The hour is cancelled when the URL is listed or proven again.
 func TestURLHasAnHourForItsProof(t *testing.T) {
 	for name, begins := range map[string]struct{ before, then func(w *env) }{
 		"the setting is new": {func(*env) {}, func(w *env) { w.configure(map[string]string{"url-owners": "{}"}) }},

@@ -14,7 +14,7 @@ import (
 )
 
 // A team's admission webhook hangs at each status of its Repositories. The team has two workers for
-// five minutes, and the others serve the rest.
+// five minutes, and the other workers serve the other teams.
 func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
 	w := newEnv(t, repo("slow", "app", "https://git.example/slow/app"),
 		repo("fine", "app", "https://git.example/fine/app"))

@@ -23,8 +23,8 @@ func (w *env) heldMessage() string {
 	return c.Message
 }
 
-// It is named without any event, and once. The names change with the next one, and the condition is
-// true again when all are released.
+// The condition names the stuck slot once, without any event. The names change with the next stuck
+// slot, and the condition is true again when all are released.
 func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w := queued(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })

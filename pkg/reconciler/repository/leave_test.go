@@ -120,7 +120,7 @@ func TestNamespaceServedAgainGetsItsClaimsAtOnce(t *testing.T) {
 	}
 }
 
-// An unproven URL goes round among served namespaces only.
+// Only served namespaces take turns with an unproven URL.
 func TestRivalsAreOfServedNamespaces(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
 	w.serve("!two")

@@ -28,7 +28,7 @@ import (
 
 // simulation is one Repository with a limit. Two processes give slots and two create runs, each
 // making one call at a time in an order drawn from a seed. Each has caches that lag, forgets
-// everything when it is killed, and may believe that it leads.
+// everything when it is killed, and may wrongly assume that it leads.
 type simulation struct {
 	*testing.T
 	random  *rand.Rand
@@ -74,7 +74,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	return s
 }
 
-// lucky draws a fault once in so many times, as long as there are faults.
+// lucky returns true for one call in n at random, as long as there are faults.
 func (s *simulation) lucky(n int) bool { return s.faults && s.random.IntN(n) == 0 }
 
 // guard is the API server's optimistic lock. It checks that no write gives more slots than the
@@ -202,7 +202,7 @@ func (s *simulation) decide() {
 	}
 }
 
-// land ends a create: it succeeds, is refused, is lost, or succeeds unseen.
+// land ends a create: it succeeds, is refused, never arrives, or succeeds without an answer.
 func (s *simulation) land() {
 	if len(s.flights) == 0 {
 		return

@@ -186,7 +186,8 @@ func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	}
 }
 
-// The API server lists team-9 before team. A pass that begins with the one goes on to the other.
+// The API server lists team-9 before team. A pass that starts with one of them continues with the
+// other.
 func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]map[string]bool{

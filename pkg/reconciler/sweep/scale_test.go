@@ -73,7 +73,7 @@ func TestBacklogTakesSeveralReconciles(t *testing.T) {
 	}
 }
 
-// Whatever interrupts its lists, a pass goes on from there, and counts nothing twice.
+// A pass whose list is interrupted continues from there, and counts nothing twice.
 func TestPassGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	expired := func(token string) error {
@@ -114,7 +114,7 @@ func TestPassGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// The next try begins with it, and repeats nothing before it.
+// The next attempt starts at the failed object, and repeats no earlier one.
 func TestFailedObjectIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

@@ -90,8 +90,7 @@ func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) erro
 	return context.DeadlineExceeded
 }
 
-// A team's webhook that hangs keeps the mark of an event, which is not deleted meanwhile, for a day
-// only.
+// A hanging webhook of a team delays the deletion of an event by at most a day.
 func TestMarkEndsAfterADayOfHangingDeletes(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -217,9 +216,8 @@ func TestListThatAlwaysExpiresEnds(t *testing.T) {
 	}
 }
 
-// The workqueue waits longer after each failure of a key, and forgets them when a reconcile needs
-// no other, which never happens here. After eighteen failures in a month each one would cost a
-// quarter of an hour.
+// The workqueue waits longer after each failure of a key, until a reconcile needs no other one,
+// which never happens here. After eighteen failures in a month each failure would cost 15 minutes.
 func TestOldFailuresDoNotDelayTheNextRetry(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

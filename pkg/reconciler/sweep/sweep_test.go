@@ -114,8 +114,8 @@ func TestTombstoneIsWrittenBeforeItsEventIsDeleted(t *testing.T) {
 	}
 }
 
-// The redelivery of a refused event ran three days later, and may be redelivered for three days
-// itself. Forgotten before that, it would run again under its name.
+// The redelivery of a refused event ran three days later, and can be redelivered for three more
+// days. Without a record until then, it would run again under its name.
 func TestProcessedRedeliveryIsRememberedAsLongAsADelivery(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]int{"its stub expires": 1000, "its stub was evicted": 100} {
