@@ -18,7 +18,7 @@ func TestNoSlotLeaks(t *testing.T) {
 		took time.Duration
 	}{
 		"it is settled, or led elsewhere": {func(w *env, event string) { w.Remove(event) }, 0},
-		"it does not arrive":                {func(w *env, _ string) { w.pass(ReservedFor) }, ReservedFor},
+		"it does not arrive":              {func(w *env, _ string) { w.pass(ReservedFor) }, ReservedFor},
 		"it comes, and its work fails": {func(w *env, event string) {
 			release := w.begin(Request{Event: event, Namespace: "team", Host: "git.example"})
 			leave, err := w.AcquireService(Request{Event: event, Namespace: "team", Host: "git.example"})

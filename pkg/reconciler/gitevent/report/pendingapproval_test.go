@@ -136,6 +136,19 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	}
 }
 
+// wantSettled checks that each pull request shows its head, and that so many events are settled.
+func (d *desk) wantSettled(t *testing.T, events int) {
+	t.Helper()
+	for pull, head := range d.heads {
+		if d.shown(pull) != head {
+			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
+		}
+	}
+	if len(d.ended) != events {
+		t.Errorf("%d of %d events have ended", len(d.ended), events)
+	}
+}
+
 func (d *desk) shown(pull string) string { return d.pulls[pull].shown }
 
 // Repeated pushes to many pull requests cost no more questions than reports: a replaced commit asks
@@ -159,14 +172,7 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 			most)
 	}
 	d.until(15*time.Minute, all...)
-	for pull, head := range d.heads {
-		if d.shown(pull) != head {
-			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
-		}
-	}
-	if len(d.ended) != pulls*pushes {
-		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
-	}
+	d.wantSettled(t, pulls*pushes)
 }
 
 // An untrusted user who pushes to many pull requests again and again does not exhaust the
@@ -192,14 +198,7 @@ func TestReplacedPushesDoNotWait(t *testing.T) {
 		}
 	}
 	d.until(15*time.Minute, all...)
-	for pull, head := range d.heads {
-		if d.shown(pull) != head {
-			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
-		}
-	}
-	if len(d.ended) != pulls*pushes {
-		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
-	}
+	d.wantSettled(t, pulls*pushes)
 }
 
 // After a push back to an earlier commit, whichever delivery comes first, the head shows it.

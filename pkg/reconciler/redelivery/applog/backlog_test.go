@@ -160,9 +160,7 @@ func TestLateAttemptIsFound(t *testing.T) {
 	e.run(10 * time.Minute)
 	e.deliver("second", 1)
 	e.run(10 * time.Minute)
-	e.receive = unreachable
-	e.deliver("late", 2)
-	e.receive = nil
+	e.miss("late", 2)
 	e.log[0], e.log[1], e.log[2] = e.log[2], e.log[0], e.log[1]
 	e.run(6 * time.Minute)
 	e.wantRecorded("late")
@@ -194,9 +192,7 @@ func TestSpellingOfGitHubURLDoesNotMatter(t *testing.T) {
 	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
 		e := newEnv(t)
 		e.source.baseURL = func() string { return base }
-		e.receive = unreachable
-		e.deliver("missed", 1)
-		e.receive = nil
+		e.miss("missed", 1)
 		e.run(time.Minute)
 		e.wantRecorded("missed")
 	}

@@ -224,6 +224,13 @@ func (e *env) attempt(guid string, repository int64, again, starts bool) {
 // deliver makes a new event of a repository.
 func (e *env) deliver(guid string, repository int64) { e.attempt(guid, repository, false, true) }
 
+// miss makes a new event of a repository, which no receiver takes.
+func (e *env) miss(guid string, repository int64) {
+	e.receive = unreachable
+	e.deliver(guid, repository)
+	e.receive = nil
+}
+
 // unreachable is a receiver that is not reachable.
 func unreachable(string) int { return 0 }
 

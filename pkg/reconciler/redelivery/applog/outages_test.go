@@ -99,10 +99,8 @@ func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.run(time.Minute)
-			e.receive = unreachable
-			e.deliver("stuck", 1)
-			e.deliver("next", 1)
-			e.receive = nil
+			e.miss("stuck", 1)
+			e.miss("next", 1)
 			stuck, requested := e.log[0].ID, 0
 			e.redeliverBy(func(id int64) error {
 				if id != stuck {
@@ -125,9 +123,7 @@ func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = unreachable
-	e.deliver("refused", 1)
-	e.receive = nil
+	e.miss("refused", 1)
 	requested := 0
 	e.redeliverBy(func(int64) error {
 		requested++
@@ -259,9 +255,7 @@ func (s *slow) Page(ctx context.Context, cursor string) ([]provider.Attempt, str
 // A read that is ended starts over, so it must not be ended too early.
 func TestSlowServiceIsReadToTheEnd(t *testing.T) {
 	e := newEnv(t)
-	e.receive = unreachable
-	e.deliver("missed", 1)
-	e.receive = nil
+	e.miss("missed", 1)
 	for n := range (maxPages - 1) * pageSize {
 		e.deliver(fmt.Sprint("delivery-", n), 2)
 	}

@@ -61,9 +61,7 @@ func TestNumberOfRecreatedRepository(t *testing.T) {
 			if err := e.claims.Add(claim); err != nil {
 				t.Fatal(err)
 			}
-			e.receive = unreachable
-			e.deliver("missed", 4)
-			e.receive = nil
+			e.miss("missed", 4)
 			e.signal()
 			e.run(time.Minute)
 			if got := e.recorded["missed"] > 0; got != c.want {
