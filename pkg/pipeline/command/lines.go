@@ -87,26 +87,33 @@ func (m *markdown) line(line string) string {
 	}
 	m.opensPage(line)
 	m.inItem(line)
-	isCode := strings.HasPrefix(line, codeIndent) || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
-	isQuote := quotePattern.MatchString(line) && (m.list || !isCode)
-	if isQuote || m.opens(line) || m.opensHTML(line) {
-		m.paragraph = paragraph{quoted: isQuote}
-		return ""
-	}
-	isHeading := !m.page && headingPattern.MatchString(line)
-	if isHeading || m.heading || isEmpty(line) { // the paragraph above has ended
-		m.paragraph = paragraph{heading: isHeading}
-	}
-	if isEmpty(line) {
+	if m.endsParagraph(line) {
 		return ""
 	}
 	wasHidden := m.hidden != nil || m.tag != ""
 	seen := m.shown(line)
 	m.element(m.withoutCode(seen))
-	if isCode || wasHidden || m.tag != "" || m.quoted {
+	if isCode(line) || wasHidden || m.tag != "" || m.quoted {
 		return ""
 	}
 	return seen
+}
+
+// endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of none:
+// it is empty, or in a quote, or begins code or HTML.
+func (m *markdown) endsParagraph(line string) bool {
+	isQuote := quotePattern.MatchString(line) && (m.list || !isCode(line))
+	isBlock := isQuote || m.opens(line) || m.opensHTML(line)
+	isHeading := !isBlock && !m.page && headingPattern.MatchString(line)
+	if isBlock || isHeading || m.heading || isEmpty(line) {
+		m.paragraph = paragraph{quoted: isQuote, heading: isHeading}
+	}
+	return isBlock || isEmpty(line)
+}
+
+// isCode reports whether a line is code, unless it is in an item of a list or in a paragraph.
+func isCode(line string) bool {
+	return strings.HasPrefix(line, codeIndent) || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
 }
 
 // inBlock reports whether a line belongs to the code or HTML that lines above it have opened.
