@@ -109,6 +109,7 @@ func TestCommandsStandOutsideOfQuotesAndCode(t *testing.T) {
 		"# x <?\n/test\n?>": true, "# <?\n/test\n?>": true, "- # x <!A\n/test\n\n>": true, "x <?\n# y\n/test\n?>": true,
 		"#x <?\n/test\n?>": false, "<div>\n# x <!--\n/test\n-->": false, "# <pre>\n/test": false, "#\t<?\n/test\n?>": true,
 		"x <? <!--\n/test -->": false, "x <?\n<!--\n/test\n-->": false, "x <?\n\ny <?\n/test ?>": false,
+		"\\<!A<?\n>\n/test\n?>": false, "\\<? x\n/test\n?>": true, "\\\\<? x\n/test\n?>": false,
 		"x <?\n\n/test": true, "- ```\n```\n\n/test": false, "- ```\n\n/test": true,
 		"<details>\n```\n\n```\n\n/test": false, "<div>\n/test": true, "- \t> x\n/test": false,
 		"\t> x\n/test": true, "    > x\n/test": true, "x\n\t> y\n/test": true, "- x\n\t> y\n/test": false,

@@ -24,7 +24,7 @@ func (m *markdown) shown(line string) string {
 		switch {
 		case at == nil:
 			return seen.String() + line
-		case m.ends(end, line[at[1]:]):
+		case !isEscaped(line[:at[0]]) && m.ends(end, line[at[1]:]):
 			seen.WriteString(line[:at[0]] + " ")
 			m.hidden = end
 		default:
@@ -33,6 +33,9 @@ func (m *markdown) shown(line string) string {
 		line = line[at[1]:]
 	}
 }
+
+// isEscaped reports whether what is behind a text is escaped: an odd number of backslashes ends it.
+func isEscaped(text string) bool { return (len(text)-len(strings.TrimRight(text, `\`)))%2 == 1 }
 
 // scan is what is known of the lines below a line.
 type scan struct {

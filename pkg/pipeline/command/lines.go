@@ -73,7 +73,8 @@ type paragraph struct {
 	// hidden is what closes the HTML comment, or the like, that began within a line. It is nil
 	// outside of one.
 	hidden *regexp.Regexp
-	// inDoubt is true if a backtick of the paragraph may begin or end code in a way that is not read.
+	// inDoubt is true if a backtick of the paragraph may begin or end code in a way that is not
+	// read.
 	inDoubt bool
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
 	// one is empty (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
@@ -99,8 +100,8 @@ func (m *markdown) line(line string) string {
 	return seen
 }
 
-// endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of none:
-// it is empty, or in a quote, or begins code or HTML.
+// endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of
+// none: it is empty, or in a quote, or begins code or HTML.
 func (m *markdown) endsParagraph(line string) bool {
 	isQuote := quotePattern.MatchString(line) && (m.list || !isCode(line))
 	isBlock := isQuote || m.opens(line) || m.opensHTML(line)
