@@ -53,7 +53,9 @@ func TestFailedTestsRunOnceMore(t *testing.T) {
 		"one fails always":            {"2", "First|Always", false, "this one always fails"},
 		"nothing may run once more":   {"0", "First", false, "this run is the first"},
 		"the process ends by a panic": {"2", "Panics", false, "panic: "},
-		"the step's log is named":     {"0", "Always", false, "=== e2e failed: TestAlways (the whole output is in dist/e2e.log)"},
+		"the step's log is named": {
+			"0", "Always", false, "=== e2e failed: TestAlways (the whole output is in dist/e2e.log)",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

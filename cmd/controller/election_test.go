@@ -24,7 +24,9 @@ var errNotYet = apierrors.NewForbidden(corev1.Resource("configmaps"), "leader-el
 // An API server that refuses is read again for ten seconds. Only a missing object counts as none.
 func TestElectionSettingsAreRetried(t *testing.T) {
 	t.Setenv(system.NamespaceEnvKey, "plumbline")
-	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaderelection.ConfigMapName()}}
+	theirs := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaderelection.ConfigMapName()},
+	}
 	for name, tc := range map[string]struct {
 		objects   []runtime.Object
 		refusals  int
@@ -32,11 +34,15 @@ func TestElectionSettingsAreRetried(t *testing.T) {
 		wantError error
 		wantWait  time.Duration
 	}{
-		"there":                  {objects: []runtime.Object{theirs}, want: theirs.Name},
-		"there, refused twice":   {objects: []runtime.Object{theirs}, refusals: 2, want: theirs.Name, wantWait: 2 * time.Second},
-		"none":                   {},
-		"none, refused once":     {refusals: 1, wantWait: time.Second},
-		"refused, and not ended": {objects: []runtime.Object{theirs}, refusals: 1000, wantError: errNotYet, wantWait: settingsWithin},
+		"there": {objects: []runtime.Object{theirs}, want: theirs.Name},
+		"there, refused twice": {
+			objects: []runtime.Object{theirs}, refusals: 2, want: theirs.Name, wantWait: 2 * time.Second,
+		},
+		"none":               {},
+		"none, refused once": {refusals: 1, wantWait: time.Second},
+		"refused, and not ended": {
+			objects: []runtime.Object{theirs}, refusals: 1000, wantError: errNotYet, wantWait: settingsWithin,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

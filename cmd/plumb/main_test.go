@@ -22,18 +22,20 @@ func TestBinary(t *testing.T) {
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building: %v\n%s", err, said)
 	}
-	repo := scratch.New(t, map[string]string{".tekton/a.yaml": "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n" +
-		"  annotations: {pipelinesascode.tekton.dev/on-event: push, pipelinesascode.tekton.dev/on-target-branch: main}\n" +
-		"spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox}]}}]}}\n"})
+	repo := scratch.New(t,
+		map[string]string{".tekton/a.yaml": "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n" +
+			"  annotations: {pipelinesascode.tekton.dev/on-event: push, pipelinesascode.tekton.dev/on-target-branch: main}\n" +
+			"spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox}]}}]}}\n"})
 	for name, test := range map[string]struct {
 		args      []string
 		code      int
 		out, said string
 	}{
-		"version":          {[]string{"version"}, 0, "plumb v1.2.3 (go", ""},
-		"help":             {[]string{"plan", "--help"}, 0, "kubectl plumb plan", ""},
-		"a plan":           {[]string{"plan", "--push"}, 0, "a         yes     on-event includes push", ""},
-		"a PipelineRun":    {[]string{"plan", "--push", "-o=yaml"}, 0, "app.kubernetes.io/version: v1.2.3", "Assumed: the branch has no open pull request."},
+		"version": {[]string{"version"}, 0, "plumb v1.2.3 (go", ""},
+		"help":    {[]string{"plan", "--help"}, 0, "kubectl plumb plan", ""},
+		"a plan":  {[]string{"plan", "--push"}, 0, "a         yes     on-event includes push", ""},
+		"a PipelineRun": {[]string{"plan", "--push", "-o=yaml"}, 0, "app.kubernetes.io/version: v1.2.3",
+			"Assumed: the branch has no open pull request."},
 		"what must start":  {[]string{"plan", "--push", "--must-start=b"}, 1, "a         yes", "plumb: b would not start"},
 		"a tool's mistake": {[]string{"plan", "--tag="}, 2, "", "plumb: --tag has no value"},
 	} {
@@ -50,8 +52,10 @@ func TestBinary(t *testing.T) {
 			} else if err != nil {
 				t.Fatal(err)
 			}
-			if code != test.code || !strings.Contains(out.String(), test.out) || !strings.Contains(said.String(), test.said) || test.out == "" && out.String() != "" || test.said == "" && said.String() != "" {
-				t.Errorf("exit %d, standard output:\n%sstandard error:\n%s\nwant exit %d, %q and %q", code, out.String(), said.String(), test.code, test.out, test.said)
+			if code != test.code || !strings.Contains(out.String(), test.out) || !strings.Contains(said.String(), test.said) ||
+				test.out == "" && out.String() != "" || test.said == "" && said.String() != "" {
+				t.Errorf("exit %d, standard output:\n%sstandard error:\n%s\nwant exit %d, %q and %q", code, out.String(),
+					said.String(), test.code, test.out, test.said)
 			}
 		})
 	}

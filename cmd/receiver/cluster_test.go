@@ -16,7 +16,8 @@ import (
 // other installations in between.
 func TestDeletedConfigMapKeepsItsValues(t *testing.T) {
 	c := &cluster{namespace: "plumbline", config: config.NewStore(logtesting.TestLogger(t))}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: config.Name}, Data: map[string]string{"serve-namespaces": "team-a"}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: config.Name},
+		Data: map[string]string{"serve-namespaces": "team-a"}}
 	follow := c.settingsHandler()
 	follow.OnAdd(cm, true)
 	follow.OnDelete(cm)

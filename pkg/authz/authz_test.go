@@ -48,7 +48,8 @@ func waiting() []history.Record {
 // forked is the event of a pull request from a fork.
 func forked(author string) *v1alpha1.GitEventSpec {
 	return &v1alpha1.GitEventSpec{
-		Trigger: v1alpha1.TriggerPullRequest, EventType: "pull_request", Action: "opened", SHA: sha, BaseRef: "main", Actor: author,
+		Trigger: v1alpha1.TriggerPullRequest, EventType: "pull_request", Action: "opened", SHA: sha, BaseRef: "main",
+		Actor:   author,
 		Project: v1alpha1.Project{ID: 5}, PullRequest: &v1alpha1.PullRequest{Number: 3, Author: author, HeadProjectID: 99},
 	}
 }
@@ -73,16 +74,25 @@ func TestDecide(t *testing.T) {
 		why            string
 		commentRefused bool
 	}{
-		"a writer's":                 {authz.Event{Spec: forked("writer")}, true, "", false, true, "", false},
-		"an untrusted user's":        {authz.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false},
-		"approved":                   {authz.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false},
-		"names another commit":       {authz.Event{Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"}}, false, "", false, true, "names commit", false},
-		"an untrusted user approves": {authz.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true},
+		"a writer's": {authz.Event{Spec: forked("writer")}, true, "", false, true, "", false},
+		"an untrusted user's": {
+			authz.Event{Spec: forked("stranger")}, false, "", false, true, "no write access", false,
+		},
+		"approved": {
+			authz.Event{Name: "comment-1", Spec: said("writer"), Command: approves}, true, "writer", true, true, "", false,
+		},
+		"names another commit": {authz.Event{
+			Spec: said("writer"), Command: &command.Command{Kind: command.OkToTest, SHA: "bbbbbbbbbbbb"},
+		}, false, "", false, true, "names commit", false},
+		"an untrusted user approves": {
+			authz.Event{Spec: said("eve"), Command: approves}, false, "", false, false, "no write access", true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{
-				Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
+				Access: service{}, History: heads{},
+				Recorded: func(context.Context) ([]history.Record, error) { return waiting(), nil },
 			})
 			if c.event.Command != nil {
 				if refused, _, err := desk.RefusesCommenter(t.Context(), c.event); err != nil || refused != c.commentRefused {
@@ -97,7 +107,8 @@ func TestDecide(t *testing.T) {
 			if got.Approval != nil {
 				by = got.Approval.By
 			}
-			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.MayCommand != c.heeded || !strings.Contains(got.Why, c.why) {
+			if got.Allowed != c.allowed || by != c.by || got.EndsPending != c.ends || got.MayCommand != c.heeded ||
+				!strings.Contains(got.Why, c.why) {
 				t.Errorf("%+v", got)
 			}
 			if !got.Allowed && got.PendingReason() != "PendingApproval" {

@@ -42,19 +42,23 @@ func TestLabelDoesNotApproveUntrustedPush(t *testing.T) {
 		allowed  bool
 		by       string
 	}{
-		"it waits":                       {[]history.Record{pushedBy("stranger", pending)}, false, ""},
-		"its push is not planned yet":    {[]history.Record{pushedBy("stranger", "")}, false, ""},
-		"it was approved":                {[]history.Record{pushedBy("stranger", pending), approved}, true, "lea"},
-		"the author has pushed it since": {[]history.Record{pushedBy("stranger", pending), pushedBy("writer", runs)}, true, ""},
-		"the author's waited":            {[]history.Record{pushedBy("writer", pending)}, true, ""},
-		"nothing is on record":           {nil, true, ""},
-		"another label is not planned":   {[]history.Record{labelled}, true, ""},
+		"it waits":                    {[]history.Record{pushedBy("stranger", pending)}, false, ""},
+		"its push is not planned yet": {[]history.Record{pushedBy("stranger", "")}, false, ""},
+		"it was approved":             {[]history.Record{pushedBy("stranger", pending), approved}, true, "lea"},
+		"the author has pushed it since": {
+			[]history.Record{pushedBy("stranger", pending), pushedBy("writer", runs)}, true, "",
+		},
+		"the author's waited":          {[]history.Record{pushedBy("writer", pending)}, true, ""},
+		"nothing is on record":         {nil, true, ""},
+		"another label is not planned": {[]history.Record{labelled}, true, ""},
 	} {
-		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request", "ready_for_review": "pull_request", "update": "Merge Request"} {
+		for action, eventType := range map[string]string{"labeled": match.LabelEvent, "reopened": "pull_request",
+			"ready_for_review": "pull_request", "update": "Merge Request"} {
 			t.Run(name+", "+action, func(t *testing.T) {
 				t.Parallel()
 				desk := authz.New(&pacv1alpha1.Repository{}, &config.Config{}, authz.Sources{
-					Access: service{}, History: heads{}, Recorded: func(context.Context) ([]history.Record, error) { return c.recorded, nil },
+					Access: service{}, History: heads{},
+					Recorded: func(context.Context) ([]history.Record, error) { return c.recorded, nil },
 				})
 				spec := forked("writer")
 				spec.Action, spec.EventType = action, eventType
@@ -63,7 +67,8 @@ func TestLabelDoesNotApproveUntrustedPush(t *testing.T) {
 				if got.Approval != nil {
 					by = got.Approval.By
 				}
-				if err != nil || got.Allowed != c.allowed || by != c.by || !c.allowed && (got.EndsPending || !strings.Contains(got.Why, "approv")) {
+				if err != nil || got.Allowed != c.allowed || by != c.by ||
+					!c.allowed && (got.EndsPending || !strings.Contains(got.Why, "approv")) {
 					t.Errorf("%+v, %v", got, err)
 				}
 			})

@@ -33,17 +33,21 @@ func TestNew(t *testing.T) {
 		},
 		"every key is read": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false", "require-ok-to-test-sha": "true", "remember-ok-to-test": "true", "github-url": "https://GHE.example.com/",
-				"settled-retention-days": "10", "settled-cap": "500", "open-events-cap": "2000", "open-payloads-mebibytes": "1024", "tekton-dashboard-url": "https://dash.example.com/tekton/",
-				"custom-console-name": "Lens", "custom-console-url": "https://lens.example.com",
+				"application-name": "Acme CI", "secret-auto-create": "false", "skip-push-event-for-pr-commits": "false",
+				"require-ok-to-test-sha": "true", "remember-ok-to-test": "true", "github-url": "https://GHE.example.com/",
+				"settled-retention-days": "10", "settled-cap": "500", "open-events-cap": "2000", "open-payloads-mebibytes": "1024",
+				"tekton-dashboard-url": "https://dash.example.com/tekton/",
+				"custom-console-name":  "Lens", "custom-console-url": "https://lens.example.com",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
 				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
-				"share-global-token": "true", "members-may-run": "true", "run-token-permissions": "pull_requests: write,packages:read, ",
-				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
-				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester", "run-pod-security": "baseline",
+				"share-global-token": "true", "members-may-run": "true",
+				"run-token-permissions": "pull_requests: write,packages:read, ",
+				"remote-allowed-hosts":  "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
+				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester",
+				"run-pod-security":      "baseline",
 				"default-max-keep-runs": "5", "max-keep-run-upper-limit": "50",
 				"enable-cancel-in-progress-on-pull-requests": "true", "enable-cancel-in-progress-on-push": "true",
 			},
@@ -57,9 +61,11 @@ func TestNew(t *testing.T) {
 					Catalogs: map[string]web.Hub{"acme": {URL: "http://hub.acme.svc:8080", Catalog: "acme-tasks"}},
 					Allowed:  egress.Hosts{"git.example.com", "10.0.0.0/8"}, Refused: egress.Hosts{"*.corp.example.com"},
 				},
-				ShareGlobalToken: true, MembersMayRun: true, RunPermissions: Permissions{"pull_requests": "write", "packages": "read"},
-				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour, SettledCap: 500,
-				Open: quota.Limits{Events: 2000, Bytes: 1 << 30},
+				ShareGlobalToken: true, MembersMayRun: true,
+				RunPermissions:  Permissions{"pull_requests": "write", "packages": "read"},
+				ApplicationName: "Acme CI", GitHubURL: "https://ghe.example.com", SettledRetention: 240 * time.Hour,
+				SettledCap: 500,
+				Open:       quota.Limits{Events: 2000, Bytes: 1 << 30},
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
 					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",
@@ -74,7 +80,9 @@ func TestNew(t *testing.T) {
 		"a retention below the service's redelivery window is refused and the window is used": {
 			data: map[string]string{"github-url": "https://ghe.example.com", "settled-retention-days": "4"},
 			want: with(func(c *Config) { c.GitHubURL = "https://ghe.example.com"; c.SettledRetention = 192 * time.Hour }),
-			errs: []string{`key "settled-retention-days": "4" is out of range or not a number; allowed: a whole number from 8 to 90`},
+			errs: []string{
+				`key "settled-retention-days": "4" is out of range or not a number; allowed: a whole number from 8 to 90`,
+			},
 		},
 		"a catalog that is not complete, cannot be referred to or has another's id is left out": {
 			data: map[string]string{
@@ -94,7 +102,8 @@ func TestNew(t *testing.T) {
 		},
 		"each bad key is named with what is allowed, and the others apply": {
 			data: map[string]string{
-				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "open-events-cap": "99", "open-payloads-mebibytes": "1", "tekton-dashboard-url": "dash.example.com",
+				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "open-events-cap": "99",
+				"open-payloads-mebibytes": "1", "tekton-dashboard-url": "dash.example.com",
 				"default-max-keep-runs": "-1",
 			},
 			want: with(func(c *Config) { c.ApplicationName = "Acme CI" }),
@@ -123,14 +132,20 @@ func TestNew(t *testing.T) {
 			errs: []string{`key "github-url": it has a path`},
 		},
 		"a template must be a web URL once its variables are replaced": {
-			data: map[string]string{"custom-console-url-pr-details": "{{ namespace }}/x", "custom-console-url-namespace": "javascript:x"},
+			data: map[string]string{
+				"custom-console-url-pr-details": "{{ namespace }}/x", "custom-console-url-namespace": "javascript:x",
+			},
 			want: Default(),
-			errs: []string{`key "custom-console-url-pr-details": it is not a web URL`, `key "custom-console-url-namespace": it is not`},
+			errs: []string{
+				`key "custom-console-url-pr-details": it is not a web URL`, `key "custom-console-url-namespace": it is not`,
+			},
 		},
 		"a name with a line break is refused": {
 			data: map[string]string{"application-name": "Acme\nCI"},
 			want: Default(),
-			errs: []string{`key "application-name": it is too long or has control characters; allowed: one line of at most 100 bytes`},
+			errs: []string{
+				`key "application-name": it is too long or has control characters; allowed: one line of at most 100 bytes`,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +175,9 @@ func checkLines(t *testing.T, err error, want []string) {
 }
 
 func TestNewDoesNotRepeatPasswords(t *testing.T) {
-	_, err := New(map[string]string{"github-url": "https://bot:hunter2@ghe.example.com", "tekton-dashboard-url": "https://:hunter2@%zz"})
+	_, err := New(map[string]string{
+		"github-url": "https://bot:hunter2@ghe.example.com", "tekton-dashboard-url": "https://:hunter2@%zz",
+	})
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("got %v, want an error without the password", err)
 	}

@@ -25,7 +25,9 @@ func TestLinks(t *testing.T) {
 			},
 		},
 		"a custom console comes before the dashboard, and templates that are not set lead to its own URL": {
-			data: map[string]string{"tekton-dashboard-url": "https://dash.example.com", "custom-console-url": "https://lens.example.com"},
+			data: map[string]string{
+				"tekton-dashboard-url": "https://dash.example.com", "custom-console-url": "https://lens.example.com",
+			},
 			want: links{"lens.example.com", "https://lens.example.com", "https://lens.example.com", "https://lens.example.com"},
 		},
 		"a custom console's templates are filled": {
@@ -36,24 +38,30 @@ func TestLinks(t *testing.T) {
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
 			},
 			want: links{
-				"Lens", "https://lens.example.com/ci/run-1", "https://lens.example.com/ci", "https://lens.example.com/ci/run-1/build",
+				"Lens", "https://lens.example.com/ci/run-1", "https://lens.example.com/ci",
+				"https://lens.example.com/ci/run-1/build",
 			},
 		},
 		"a template with a variable that is not known here falls back": {
 			data: map[string]string{
-				"custom-console-url": "https://lens.example.com", "custom-console-url-namespace": "https://lens.example.com/{{ team }}",
+				"custom-console-url":            "https://lens.example.com",
+				"custom-console-url-namespace":  "https://lens.example.com/{{ team }}",
 				"custom-console-url-pr-details": "https://lens.example.com/{{ pr }}",
 				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ pr }}#{{ pod }}",
 			},
-			want: links{"lens.example.com", "https://lens.example.com/run-1", "https://lens.example.com", "https://lens.example.com/run-1"},
+			want: links{
+				"lens.example.com", "https://lens.example.com/run-1", "https://lens.example.com", "https://lens.example.com/run-1",
+			},
 		},
 		"a value is data": {
 			data: map[string]string{
-				"custom-console-url": "https://lens.example.com", "custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
+				"custom-console-url":            "https://lens.example.com",
+				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
 			},
 			task: "../a b?x#y",
 			want: links{
-				"lens.example.com", "https://lens.example.com", "https://lens.example.com", "https://lens.example.com/..%2Fa%20b%3Fx%23y",
+				"lens.example.com", "https://lens.example.com", "https://lens.example.com",
+				"https://lens.example.com/..%2Fa%20b%3Fx%23y",
 			},
 		},
 	} {
@@ -71,7 +79,8 @@ func TestLinks(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("links (-want +got):\n%s", diff)
 			}
-			if another := c.Console.Links("ci", "run-2").Run; (l.Other == nil) != (l.Run == "") || l.Other != nil && l.Other("run-2") != another {
+			if another := c.Console.Links("ci", "run-2").Run; (l.Other == nil) != (l.Run == "") ||
+				l.Other != nil && l.Other("run-2") != another {
 				t.Errorf("another run's link is not %q", another)
 			}
 		})

@@ -23,7 +23,8 @@ func TestKeysThatDoNothingAreOnThePage(t *testing.T) {
 		for _, key := range strings.Split(row[1], ", ") {
 			key = strings.Trim(key, "`")
 			keys++
-			if _, err := New(map[string]string{key: "x"}); err == nil || !strings.Contains(err.Error(), `key "`+key+`": this version does not read it`) {
+			if _, err := New(map[string]string{key: "x"}); err == nil ||
+				!strings.Contains(err.Error(), `key "`+key+`": this version does not read it`) {
 				t.Errorf("%s is read: %v", key, err)
 			}
 		}

@@ -16,8 +16,10 @@ import (
 // is complained about does not show a password.
 func FuzzNew(f *testing.F) {
 	for _, value := range []string{
-		"", "true", "maybe", "8", "-1", "99999999999999999999", "https://git.example/", "https://me:hunter2@git.example", "http://[::1]:80/%zz",
-		"https://c.example/{{ namespace }}/{{pr}}/{{ task }}?q={{ x }}", "{{ pr }}", "git.example, *.a.example, 10.0.0.0/8", "hub-2", "a\nb", "\xff", strings.Repeat("x", 300),
+		"", "true", "maybe", "8", "-1", "99999999999999999999", "https://git.example/", "https://me:hunter2@git.example",
+		"http://[::1]:80/%zz",
+		"https://c.example/{{ namespace }}/{{pr}}/{{ task }}?q={{ x }}", "{{ pr }}", "git.example, *.a.example, 10.0.0.0/8",
+		"hub-2", "a\nb", "\xff", strings.Repeat("x", 300),
 	} {
 		for i := range 8 {
 			f.Add(uint8(i*3), value, uint8(i*3+1), value)
@@ -25,11 +27,14 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Add(uint8(4), "https://c.example", uint8(5), "https://c.example/{{ pr }}/{{")
 	keys := []string{
-		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL,
-		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyOpenEvents, keyOpenPayloads, keyRemoteTasks, keyHubURL, keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
+		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun,
+		keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL,
+		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyOpenEvents, keyOpenPayloads, keyRemoteTasks, keyHubURL,
+		keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
 		"catalog-1-id", "catalog-1-name", "catalog-1-url", "catalog-02-id", "unknown", "_example",
 	}
-	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL, keyHubURL, "catalog-1-url"}
+	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL,
+		keyWebhookURL, keyHubURL, "catalog-1-url"}
 	f.Fuzz(func(t *testing.T, first uint8, a string, second uint8, b string) {
 		data := map[string]string{keys[int(first)%len(keys)]: a, keys[int(second)%len(keys)]: b}
 		c, err := New(data)
@@ -43,11 +48,13 @@ func FuzzNew(f *testing.F) {
 		if err != nil && onlyURLs && strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v shows the password of %v", err, data)
 		}
-		if c.SettledCap < minSettledCap || c.SettledCap > maxSettledCap || c.SettledRetention < publicRetentionDays*day || c.SettledRetention > maxRetentionDays*day {
+		if c.SettledCap < minSettledCap || c.SettledCap > maxSettledCap || c.SettledRetention < publicRetentionDays*day ||
+			c.SettledRetention > maxRetentionDays*day {
 			t.Errorf("%v became %+v", data, c)
 		}
 		again, err := New(map[string]string{keyGitHubURL: c.GitHubURL, keyHubURL: c.Remote.Hub.URL})
-		if diff := cmp.Diff(c.GitHubURL+" "+c.Remote.Hub.URL, again.GitHubURL+" "+again.Remote.Hub.URL); err != nil || diff != "" {
+		if diff := cmp.Diff(c.GitHubURL+" "+c.Remote.Hub.URL, again.GitHubURL+" "+again.Remote.Hub.URL); err != nil ||
+			diff != "" {
 			t.Errorf("%v: read again: %v, %s", data, err, diff)
 		}
 		links := c.Console.Links("team/a", "run?x")

@@ -26,7 +26,8 @@ func TestNamespacesThatAreServed(t *testing.T) {
 		n := store.Load().Namespaces
 		for _, namespace := range []string{"plumbline", "team-a", "team-b", "ci-1", "ci-1-x"} {
 			if serves := slices.Contains(want, namespace); n.Serve(namespace) != serves || n.Leave(namespace) == serves {
-				t.Errorf("%q serves %s: %t, leaves it: %t; want %t", value, namespace, n.Serve(namespace), n.Leave(namespace), serves)
+				t.Errorf("%q serves %s: %t, leaves it: %t; want %t", value, namespace, n.Serve(namespace), n.Leave(namespace),
+					serves)
 			}
 		}
 	}

@@ -19,7 +19,8 @@ func TestURLOwners(t *testing.T) {
 		{"team-a: [https://github.com/acme/*]", "https://github.com/acme/app", []string{"team-a"}},
 		{"team-a: [https://github.com/acme/*]", "https://github.com/acme-evil/app", nil},
 		{"team-a: [HTTPS://GitHub.com/Acme/app]", "https://github.com/acme/app", []string{"team-a"}},
-		{"team-b:\n- https://github.com/acme/*\nteam-a:\n- https://git.corp/x\n- https://github.com/*/app\n", "https://github.com/acme/app", []string{"team-a", "team-b"}},
+		{"team-b:\n- https://github.com/acme/*\nteam-a:\n- https://git.corp/x\n- https://github.com/*/app\n",
+			"https://github.com/acme/app", []string{"team-a", "team-b"}},
 	} {
 		got, err := New(map[string]string{keyURLOwners: c.value})
 		if err != nil || got.Owners.Broken != "" || got.Owners.Asked != (c.value != "") {
@@ -34,8 +35,11 @@ func TestURLOwners(t *testing.T) {
 // A value that cannot be read denies, also one that comes after a good one: what it should restrict
 // is not known.
 func TestURLOwnersThatCannotBeReadDeny(t *testing.T) {
-	for _, value := range []string{"team-a", "- team-a", "team-a: https://github.com/acme/*", "team-a: [github.com/acme/*]", "team-a: ['https://[']", "team-a: ['https://*.corp.example/*']", "team-a: ['https://github.com*']", "team-a: ['https://']", "Team_A: [https://github.com/*]",
-		"a: [https://github.com/acme/*]\na: [https://github.com/other/*]", "team-a: [https://github.com/acme/*]\nteam-b: [oops]"} {
+	for _, value := range []string{"team-a", "- team-a", "team-a: https://github.com/acme/*",
+		"team-a: [github.com/acme/*]", "team-a: ['https://[']", "team-a: ['https://*.corp.example/*']",
+		"team-a: ['https://github.com*']", "team-a: ['https://']", "Team_A: [https://github.com/*]",
+		"a: [https://github.com/acme/*]\na: [https://github.com/other/*]",
+		"team-a: [https://github.com/acme/*]\nteam-b: [oops]"} {
 		good, err := New(map[string]string{keyURLOwners: "team-a: [https://github.com/acme/*]"})
 		if err != nil {
 			t.Fatal(err)

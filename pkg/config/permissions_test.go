@@ -19,17 +19,24 @@ func TestRunToken(t *testing.T) {
 		want    Permissions
 		denied  []string
 	}{
-		"nobody asks":                         {allowed: "checks: write", want: Permissions{"contents": "read", "metadata": "read"}},
-		"nothing is allowed unless it is set": {asked: map[string]pacv1alpha1.PermissionLevel{"statuses": "write", "checks": "write"}, want: Permissions{"contents": "read", "metadata": "read"}, denied: []string{"checks: write", "statuses: write"}},
+		"nobody asks": {
+			allowed: "checks: write", want: Permissions{"contents": "read", "metadata": "read"},
+		},
+		"nothing is allowed unless it is set": {
+			asked: map[string]pacv1alpha1.PermissionLevel{"statuses": "write", "checks": "write"},
+			want:  Permissions{"contents": "read", "metadata": "read"}, denied: []string{"checks: write", "statuses: write"},
+		},
 		"what is allowed is granted": {
-			allowed: "pull_requests: write, contents: write", asked: map[string]pacv1alpha1.PermissionLevel{"pull_requests": "read", "contents": "write"},
-			want: Permissions{"contents": "write", "metadata": "read", "pull_requests": "read"},
+			allowed: "pull_requests: write, contents: write",
+			asked:   map[string]pacv1alpha1.PermissionLevel{"pull_requests": "read", "contents": "write"},
+			want:    Permissions{"contents": "write", "metadata": "read", "pull_requests": "read"},
 		},
 		"more than is allowed is granted as far as it is": {
 			allowed: "packages: read", asked: map[string]pacv1alpha1.PermissionLevel{"packages": "write"},
 			want: Permissions{"contents": "read", "metadata": "read", "packages": "read"}, denied: []string{"packages: write"},
 		},
-		"less than each token has takes nothing away": {asked: map[string]pacv1alpha1.PermissionLevel{"contents": "read", "metadata": ""}, want: Permissions{"contents": "read", "metadata": "read"}},
+		"less than each token has takes nothing away": {asked: map[string]pacv1alpha1.PermissionLevel{"contents": "read",
+			"metadata": ""}, want: Permissions{"contents": "read", "metadata": "read"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := New(map[string]string{keyRunPermissions: test.allowed})

@@ -5,6 +5,7 @@ package config
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -50,8 +51,10 @@ func (p *parser) podSecurity(previous string) string {
 
 // CheckRun returns an Invalid fault for a PipelineRun that asks for more than the installation or
 // its Repository allows. Everything that the run refers to has to be inlined. The message names the
-// file, the field and the setting.
-func (c *Config) CheckRun(run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository) error {
+// file, the field and the setting. pace is called with the CPU time of each check before it.
+func (c *Config) CheckRun(
+	run *pipelinev1.PipelineRun, file string, repository *pacv1alpha1.Repository, pace func(time.Duration) error,
+) error {
 	installation := c.RunLimits
 	installation.Setting = "the installation's ConfigMap (" + keyRunAccounts + ", " + keyRunPodSecurity + ")"
 	limits := []podsecurity.Limits{installation}
@@ -61,5 +64,5 @@ func (c *Config) CheckRun(run *pipelinev1.PipelineRun, file string, repository *
 			Setting: "the Repository's settings.run_ceiling",
 		})
 	}
-	return podsecurity.Check(run, file, limits...)
+	return podsecurity.Check(run, file, pace, limits...)
 }

@@ -41,7 +41,8 @@ func TestStoreKeepsThePreviousValueOfABadKey(t *testing.T) {
 	if c := store.Load(); c.ApplicationName != "Acme CI" || c.SecretAutoCreate {
 		t.Errorf("update: got %+v, want the previous name and the new boolean", c)
 	}
-	if len(logger.errors) != 2 || !strings.Contains(logger.errors[1], `ConfigMap plumbline/plumbline: these keys keep their previous values: key "application-name"`) {
+	if len(logger.errors) != 2 || !strings.Contains(logger.errors[1],
+		`ConfigMap plumbline/plumbline: these keys keep their previous values: key "application-name"`) {
 		t.Errorf("logged %q, want one error for each bad ConfigMap", logger.errors)
 	}
 	if len(logger.fatals) != 0 {

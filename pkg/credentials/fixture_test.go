@@ -60,8 +60,10 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	r := &fixture{
-		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app", map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
-		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		t: t, kube: kubefake.NewSimpleClientset(secret(system, "app",
+			map[string]string{keyAppID: "7", keyPrivateKey: "pem"})), pac: fake.NewSimpleClientset(repository()),
+		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		clock: clocktesting.NewFakePassiveClock(time.Unix(0, 0)), inUse: map[string]int{},
 	}
 	r.must(r.cache.Add(repository()))
@@ -70,8 +72,11 @@ func newFixture(t *testing.T) *fixture {
 		return configured + " " + repositoryURL
 	}
 	r.Pool = New(Options{
-		Namespace: system, AppSecret: "app", GlobalRepository: "global", Providers: map[string]provider.Provider{"app": r.service(), "own": own},
-		Kube: r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache), Repositories: r.pac.PipelinesascodeV1alpha1(), Clock: r.clock, Calls: Calls{Acquire: r.acquire},
+		Namespace: system, AppSecret: "app", GlobalRepository: "global",
+		Providers: map[string]provider.Provider{"app": r.service(), "own": own},
+		Kube:      r.kube.CoreV1(), Cache: paclisters.NewRepositoryLister(r.cache),
+		Repositories: r.pac.PipelinesascodeV1alpha1(),
+		Clock:        r.clock, Calls: Calls{Acquire: r.acquire},
 		Wake: func(event string, _ time.Duration) { r.woken = append(r.woken, event) },
 	})
 	return r
@@ -86,11 +91,12 @@ func (r *fixture) acquire(_ context.Context, event *v1alpha1.GitEvent) (release 
 }
 
 func (r *fixture) service() provider.Provider {
-	return provider.Provider{Connect: func(_ context.Context, base string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
-		c.Observe = nil // functions cannot be compared
-		r.logins, r.bases = append(r.logins, c), append(r.bases, base)
-		return provider.Client{History: history{fixture: r}}, r.refuse
-	}}
+	return provider.Provider{
+		Connect: func(_ context.Context, base string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+			c.Observe = nil // functions cannot be compared
+			r.logins, r.bases = append(r.logins, c), append(r.bases, base)
+			return provider.Client{History: history{fixture: r}}, r.refuse
+		}}
 }
 
 // history returns what supersedes a commit.
@@ -137,7 +143,8 @@ func (r *fixture) provide(change func(*pacv1alpha1.Repository)) {
 
 // failing makes each read of a kind return an error; nil ends that.
 func failing(f *clienttesting.Fake, resource string, err error) {
-	f.PrependReactor("get", resource, func(clienttesting.Action) (bool, runtime.Object, error) { return err != nil, nil, err })
+	f.PrependReactor("get", resource,
+		func(clienttesting.Action) (bool, runtime.Object, error) { return err != nil, nil, err })
 }
 
 func count(f *clienttesting.Fake, verb, resource string) int {

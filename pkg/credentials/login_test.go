@@ -20,7 +20,9 @@ import (
 
 func named(name string) func(*pacv1alpha1.Repository) {
 	return func(r *pacv1alpha1.Repository) {
-		r.Spec.GitProvider = &pacv1alpha1.GitProvider{URL: "https://git.example", User: "me", Secret: &pacv1alpha1.Secret{Name: name}}
+		r.Spec.GitProvider = &pacv1alpha1.GitProvider{
+			URL: "https://git.example", User: "me", Secret: &pacv1alpha1.Secret{Name: name},
+		}
 	}
 }
 
@@ -31,9 +33,11 @@ func TestCredentialsOfALogin(t *testing.T) {
 		base        string
 		credentials provider.Credentials
 	}{
-		"app": {"https://ghe.example", provider.Credentials{AppID: 7, PrivateKey: []byte("pem"), InstallationID: 42, From: "secret plumbline/app"}},
-		"own": {"https://git.example https://git.example/acme/app", provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
-			Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
+		"app": {"https://ghe.example",
+			provider.Credentials{AppID: 7, PrivateKey: []byte("pem"), InstallationID: 42, From: "secret plumbline/app"}},
+		"own": {"https://git.example https://git.example/acme/app",
+			provider.Credentials{User: "me", Token: "t", From: "key provider.token of secret team/token",
+				Reach: egress.Policy{Refused: egress.Hosts{"203.0.0.0/8"}}}}, // a tenant named it
 	} {
 		r := newFixture(t)
 		r.provide(named("token"))
@@ -41,7 +45,8 @@ func TestCredentialsOfALogin(t *testing.T) {
 		if _, err := r.begin("e", service, "git.example").Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]provider.Credentials{want.credentials}, r.logins) + cmp.Diff([]string{want.base}, r.bases); diff != "" {
+		if diff := cmp.Diff([]provider.Credentials{want.credentials}, r.logins) + cmp.Diff([]string{want.base},
+			r.bases); diff != "" {
 			t.Errorf("%s: %s", service, diff)
 		}
 	}
@@ -60,7 +65,8 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 	if _, err := r.begin("e", "own", "git.example").Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []provider.Credentials{{User: "me", Token: "t", Shared: true, From: "key provider.token of secret plumbline/all",
+	want := []provider.Credentials{{User: "me", Token: "t", Shared: true,
+		From:  "key provider.token of secret plumbline/all",
 		Reach: egress.Policy{Trusted: "git.example:443"}}} // the administrator named it, so it may be anywhere
 	if diff := cmp.Diff(want, r.logins) + cmp.Diff([]string{"https://git.example "}, r.bases); diff != "" {
 		t.Error(diff)
@@ -94,7 +100,8 @@ func TestMissingCredentials(t *testing.T) {
 		named("all")(global)
 		r.must(r.cache.Add(global))
 	}
-	down, denied := apierrors.NewServiceUnavailable("down"), apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New(`User "x" cannot get resource`))
+	down, denied := apierrors.NewServiceUnavailable("down"),
+		apierrors.NewForbidden(corev1.Resource("secrets"), "x", errors.New(`User "x" cannot get resource`))
 	absent := apierrors.NewNotFound(corev1.Resource("secrets"), "x")
 	for name, test := range map[string]struct {
 		service string
@@ -103,26 +110,44 @@ func TestMissingCredentials(t *testing.T) {
 		says    string
 		class   fault.Class
 	}{
-		"no Secret of the App":      {"app", none("secrets", absent), fault.ReasonCredentialsMissing, "secret plumbline/app does not exist: create it with the keys github-application-id", fault.Operator},
-		"no right to read it":       {"app", none("secrets", denied), fault.ReasonForbidden, "reading the GitHub App's secret", fault.Operator},
-		"it cannot be read":         {"app", none("secrets", down), "", "reading the GitHub App's secret", fault.Transient},
-		"the App's without its key": {"app", app(map[string]string{keyAppID: "7"}), fault.ReasonCredentialsMissing, "no key github-private-key, or it is empty", fault.Operator},
-		"the App's with an empty id": {"app", app(map[string]string{keyAppID: " ", keyPrivateKey: value}), fault.ReasonCredentialsMissing,
+		"no Secret of the App": {"app", none("secrets", absent), fault.ReasonCredentialsMissing,
+			"secret plumbline/app does not exist: create it with the keys github-application-id", fault.Operator},
+		"no right to read it": {
+			"app", none("secrets", denied), fault.ReasonForbidden, "reading the GitHub App's secret", fault.Operator,
+		},
+		"it cannot be read": {"app", none("secrets", down), "", "reading the GitHub App's secret", fault.Transient},
+		"the App's without its key": {"app", app(map[string]string{keyAppID: "7"}), fault.ReasonCredentialsMissing,
+			"no key github-private-key, or it is empty", fault.Operator},
+		"the App's with an empty id": {"app", app(map[string]string{keyAppID: " ", keyPrivateKey: value}),
+			fault.ReasonCredentialsMissing,
 			"no key github-application-id, or it is empty", fault.Operator},
-		"the App's with an id that is none": {"app", app(map[string]string{keyAppID: value, keyPrivateKey: value}), fault.ReasonCredentialsInvalid,
+		"the App's with an id that is none": {"app", app(map[string]string{keyAppID: value, keyPrivateKey: value}),
+			fault.ReasonCredentialsInvalid,
 			"github-application-id is not a number", fault.Operator},
-		"no Secret is named":      {"own", func(*fixture) {}, fault.ReasonCredentialsMissing, "Repository team/app names no token", fault.Operator},
-		"the named one is absent": {"own", own("token", nil), fault.ReasonCredentialsMissing, "secret team/token does not exist: create it with the key provider.token", fault.Operator},
-		"it has no such key":      {"own", own("token", map[string]string{"other": value}), fault.ReasonCredentialsMissing, "secret team/token has no key provider.token", fault.Operator},
-		"it cannot be read now":   {"own", none("secrets", down), "", "reading the token of the Git service", fault.Transient},
+		"no Secret is named": {
+			"own", func(*fixture) {}, fault.ReasonCredentialsMissing, "Repository team/app names no token", fault.Operator,
+		},
+		"the named one is absent": {"own", own("token", nil), fault.ReasonCredentialsMissing,
+			"secret team/token does not exist: create it with the key provider.token", fault.Operator},
+		"it has no such key": {"own", own("token", map[string]string{"other": value}), fault.ReasonCredentialsMissing,
+			"secret team/token has no key provider.token", fault.Operator},
+		"it cannot be read now": {
+			"own", none("secrets", down), "", "reading the token of the Git service", fault.Transient,
+		},
 		"the token is for elsewhere": {"own", elsewhere, fault.ReasonCredentialsInvalid,
 			"a token must not be sent where another namespace says", fault.Operator},
 		"its Repository is gone": {"own", func(r *fixture) {
 			r.provide(func(own *pacv1alpha1.Repository) { own.Spec.URL = "https://git.example/acme/other" })
 		}, ReasonRepositoryGone,
 			"Repository team/app is gone, and with it the credentials", fault.Operator},
-		"the Repository cannot be read": {"own", func(r *fixture) { r.must(r.cache.Delete(repository())); failing(&r.pac.Fake, "repositories", down) }, "", "reading Repository team/app", fault.Transient},
-		"the global one cannot be read": {"own", func(r *fixture) { r.provide(named("token")); failing(&r.pac.Fake, "repositories", down) }, "", "reading the global Repository plumbline/global", fault.Transient},
+		"the Repository cannot be read": {"own", func(r *fixture) {
+			r.must(r.cache.Delete(repository()))
+			failing(&r.pac.Fake, "repositories", down)
+		}, "", "reading Repository team/app", fault.Transient},
+		"the global one cannot be read": {"own", func(r *fixture) {
+			r.provide(named("token"))
+			failing(&r.pac.Fake, "repositories", down)
+		}, "", "reading the global Repository plumbline/global", fault.Transient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,8 +171,9 @@ func TestMissingCredentials(t *testing.T) {
 func TestNamesSecret(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]bool{
-		fault.ReasonCredentialsMissing: true, fault.ReasonCredentialsInvalid: true, fault.ReasonCredentialsRefused: true, fault.ReasonSecretMissing: true,
-		fault.ReasonForbidden: false, ReasonRepositoryGone: false, "": false,
+		fault.ReasonCredentialsMissing: true, fault.ReasonCredentialsInvalid: true, fault.ReasonCredentialsRefused: true,
+		fault.ReasonSecretMissing: true,
+		fault.ReasonForbidden:     false, ReasonRepositoryGone: false, "": false,
 	} {
 		if NamesSecret(reason) != want {
 			t.Errorf("%q: %t", reason, !want)

@@ -18,7 +18,8 @@ import (
 // unserved is a 404 because the kind is not served at the moment, which says nothing of the object
 // (K19).
 func unserved() error {
-	return apierrors.NewGenericServerResponse(404, "get", corev1.Resource("repositories"), "", "404 page not found", 0, true)
+	return apierrors.NewGenericServerResponse(404, "get", corev1.Resource("repositories"), "", "404 page not found", 0,
+		true)
 }
 
 // K20: a Repository is gone only if a live read says so for certain.
@@ -42,14 +43,21 @@ func TestRepository(t *testing.T) {
 		err   string
 		reads int
 	}{
-		"it is cached":                         {func(*fixture) {}, true, "", 0},
-		"its URL is spelt otherwise":           {func(r *fixture) { r.provide(at("https://git.example/Acme/App.git/")) }, true, "", 0},
-		"the cache lags behind a create":       {func(r *fixture) { r.must(r.cache.Delete(repository())) }, true, "", 1},
-		"the cache lags behind another URL":    {func(r *fixture) { cached(r, other) }, true, "", 1},
-		"it names another URL":                 {func(r *fixture) { r.provide(other) }, false, "", 1},
-		"it was deleted":                       {func(r *fixture) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1},
+		"it is cached": {func(*fixture) {}, true, "", 0},
+		"its URL is spelt otherwise": {
+			func(r *fixture) { r.provide(at("https://git.example/Acme/App.git/")) }, true, "", 0,
+		},
+		"the cache lags behind a create":    {func(r *fixture) { r.must(r.cache.Delete(repository())) }, true, "", 1},
+		"the cache lags behind another URL": {func(r *fixture) { cached(r, other) }, true, "", 1},
+		"it names another URL":              {func(r *fixture) { r.provide(other) }, false, "", 1},
+		"it was deleted": {
+			func(r *fixture) { r.must(r.cache.Delete(repository())); delete(r) }, false, "", 1,
+		},
 		"its deletion is not in the cache yet": {func(r *fixture) { delete(r) }, true, "", 0},
-		"the kind is not served":               {func(r *fixture) { cached(r, other); failing(&r.pac.Fake, "repositories", unserved()) }, false, "reading Repository team/app", 1},
+		"the kind is not served": {func(r *fixture) {
+			cached(r, other)
+			failing(&r.pac.Fake, "repositories", unserved())
+		}, false, "reading Repository team/app", 1},
 		"it cannot be read": {func(r *fixture) {
 			cached(r, other)
 			failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down"))
@@ -60,7 +68,8 @@ func TestRepository(t *testing.T) {
 			r := newFixture(t)
 			test.given(r)
 			found, err := r.begin("e", "own", "git.example").Repository(t.Context())
-			if (found != nil) != test.found || (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			if (found != nil) != test.found || (err != nil) != (test.err != "") ||
+				err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("found %v, error %v", found, err)
 			}
 			if got := count(&r.pac.Fake, "get", "repositories"); got != test.reads {
@@ -84,7 +93,8 @@ func TestRepositoryGone(t *testing.T) {
 	} {
 		r := newFixture(t)
 		failing(&r.pac.Fake, "repositories", test.err)
-		if got := r.begin("e", "own", "git.example").RepositoryGone(t.Context()); got != test.want || count(&r.pac.Fake, "get", "repositories") != 1 {
+		if got := r.begin("e", "own", "git.example").RepositoryGone(t.Context()); got != test.want ||
+			count(&r.pac.Fake, "get", "repositories") != 1 {
 			t.Errorf("%s: gone is %t after %d live reads", name, got, count(&r.pac.Fake, "get", "repositories"))
 		}
 	}
@@ -106,14 +116,19 @@ func TestWithGlobal(t *testing.T) {
 		err   string
 		reads int
 	}{
-		"there is none":           {func(*fixture) {}, repository(), repository(), "", 1},
-		"none is named":           {func(r *fixture) { r.options.GlobalRepository = "" }, repository(), repository(), "", 0},
-		"it is cached":            {func(r *fixture) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
-		"the cache lags":          {func(r *fixture) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
-		"it is the event's own":   {func(r *fixture) { r.must(r.cache.Add(global)) }, global, global, "", 0},
-		"it cannot be read":       {func(r *fixture) { failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down")) }, repository(), nil, "reading the global Repository plumbline/global: down", 1},
-		"its kind is not served":  {func(r *fixture) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil, "reading the global Repository", 1},
-		"it was there and is not": {func(r *fixture) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1},
+		"there is none":         {func(*fixture) {}, repository(), repository(), "", 1},
+		"none is named":         {func(r *fixture) { r.options.GlobalRepository = "" }, repository(), repository(), "", 0},
+		"it is cached":          {func(r *fixture) { r.must(r.cache.Add(global)) }, repository(), merged, "", 0},
+		"the cache lags":        {func(r *fixture) { r.must(r.pac.Tracker().Add(global)) }, repository(), merged, "", 1},
+		"it is the event's own": {func(r *fixture) { r.must(r.cache.Add(global)) }, global, global, "", 0},
+		"it cannot be read": {func(r *fixture) {
+			failing(&r.pac.Fake, "repositories", apierrors.NewServiceUnavailable("down"))
+		}, repository(), nil, "reading the global Repository plumbline/global: down", 1},
+		"its kind is not served": {func(r *fixture) { failing(&r.pac.Fake, "repositories", unserved()) }, repository(), nil,
+			"reading the global Repository", 1},
+		"it was there and is not": {
+			func(r *fixture) { r.must(r.cache.Add(global)); r.must(r.cache.Delete(global)) }, repository(), repository(), "", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

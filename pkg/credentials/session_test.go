@@ -17,7 +17,8 @@ import (
 // or the same error.
 func TestSessionLogsInOnce(t *testing.T) {
 	t.Parallel()
-	for name, refuse := range map[string]error{"it may": nil, "it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
+	for name, refuse := range map[string]error{"it may": nil,
+		"it may not": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newFixture(t)
@@ -29,7 +30,8 @@ func TestSessionLogsInOnce(t *testing.T) {
 					t.Errorf("another answer: %v %v", again, errAgain)
 				}
 			}
-			if (err != nil) != (refuse != nil) || !errors.Is(err, refuse) || len(r.logins) != 1 || count(&r.kube.Fake, "get", "secrets") != 1 {
+			if (err != nil) != (refuse != nil) || !errors.Is(err, refuse) || len(r.logins) != 1 ||
+				count(&r.kube.Fake, "get", "secrets") != 1 {
 				t.Errorf("%d logins with %d reads of a Secret, error %v", len(r.logins), count(&r.kube.Fake, "get", "secrets"), err)
 			}
 		})
@@ -60,7 +62,8 @@ func TestLoginIsRetriedAfterATimeout(t *testing.T) {
 func TestSessionReleasesAtItsEnd(t *testing.T) {
 	t.Parallel()
 	busy := fault.Throttledf(fault.ReasonBusy, time.Minute, "too many events call this service")
-	for name, refuse := range map[string]error{"logged in": nil, "refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
+	for name, refuse := range map[string]error{"logged in": nil,
+		"refused": fault.Operatorf(fault.ReasonCredentialsRefused, "no")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newFixture(t)
@@ -250,7 +253,8 @@ func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 			}
 		}
 		s.End(false, false)
-		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes || r.begin("2", "app", "2.example").Fixed(no.Reason) != test.wakes {
+		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes ||
+			r.begin("2", "app", "2.example").Fixed(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
 		}
 	}

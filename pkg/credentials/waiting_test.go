@@ -85,10 +85,12 @@ func TestSkippedStepKeepsItsSecrets(t *testing.T) {
 	app := types.NamespacedName{Name: "app"}
 	w := newWaiting()
 	w.add("e", map[types.NamespacedName]content{app: "old"}, true, false)
-	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); !again || !w.fixed("e", fault.ReasonCredentialsMissing) {
+	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); !again ||
+		!w.fixed("e", fault.ReasonCredentialsMissing) {
 		t.Error("the step that waits for the Secret is not tried")
 	}
-	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); again || w.fixed("e", fault.ReasonCredentialsMissing) {
+	if again := w.add("e", map[types.NamespacedName]content{app: "new"}, true, true); again ||
+		w.fixed("e", fault.ReasonCredentialsMissing) {
 		t.Error("it is retried again and again")
 	}
 }
@@ -119,7 +121,8 @@ func TestContentOf(t *testing.T) {
 		return s
 	}
 	base, _ := contentOf(secret(map[string]string{"a": "bc", "d": "e"}, nil), nil)
-	if same, _ := contentOf(secret(map[string]string{"d": "e", "a": "bc"}, map[string]string{"x": "y"}), nil); same != base {
+	if same, _ := contentOf(secret(map[string]string{"d": "e", "a": "bc"}, map[string]string{"x": "y"}),
+		nil); same != base {
 		t.Error("metadata counts")
 	}
 	for _, other := range []map[string]string{{"a": "b", "cd": "e"}, {"a": "bc", "d": ""}, {"a": "bc"}, nil} {

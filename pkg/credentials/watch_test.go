@@ -105,7 +105,8 @@ func TestRepositoryChanged(t *testing.T) {
 	global.ObjectMeta = metav1.ObjectMeta{Namespace: system, Name: "global"}
 	same, changed := own.DeepCopy(), own.DeepCopy()
 	same.Status.ObservedGeneration, changed.Spec.GitProvider = 1, &pacv1alpha1.GitProvider{Type: "gitlab"}
-	held, runs, others := event("held", "own", "git.example"), event("runs", "own", "git.example"), event("other's", "own", "git.example")
+	held, runs, others := event("held", "own", "git.example"), event("runs", "own", "git.example"),
+		event("other's", "own", "git.example")
 	others.Spec.Repository.Name = "other"
 	for e, f := range map[*v1alpha1.GitEvent]*fault.Error{held: forbids, runs: outage, others: missing} {
 		e.Status.Waits = []v1alpha1.Wait{{Class: f.Class.String(), Reason: f.Reason}}

@@ -12,7 +12,8 @@ import (
 
 // nested is an answer whose message is so many levels deep.
 func nested(levels int) string {
-	return `{"message":` + strings.Repeat("[", levels) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]", levels) + "}"
+	return `{"message":` + strings.Repeat("[", levels) + `"` + strings.Repeat("x", 100_000) + `"` + strings.Repeat("]",
+		levels) + "}"
 }
 
 func TestDeeplyNestedAnswerIsReadFast(t *testing.T) {
@@ -30,8 +31,10 @@ func TestDeeplyNestedAnswerIsReadFast(t *testing.T) {
 // asks to wait for ever.
 func FuzzFromHTTP(f *testing.F) {
 	for _, body := range []string{
-		"", "null", "[]", "<html>", `{"message":"Not Found","documentation_url":"https://docs.github.com"}`, `{"message":{"base":["is too long"]}}`,
-		`{"errors":[{"type":"RATE_LIMITED"}]}`, `{"errors":[{"resource":"x","code":"y"},"z",[["a"]]]}`, `{"error":"invalid_token","error_description":"https://u:p@h/x?token=y"}`,
+		"", "null", "[]", "<html>", `{"message":"Not Found","documentation_url":"https://docs.github.com"}`,
+		`{"message":{"base":["is too long"]}}`,
+		`{"errors":[{"type":"RATE_LIMITED"}]}`, `{"errors":[{"resource":"x","code":"y"},"z",[["a"]]]}`,
+		`{"error":"invalid_token","error_description":"https://u:p@h/x?token=y"}`,
 		`{"message":"You have exceeded a secondary rate limit"}`, "{\"message\":\"\xff\\ud800\"}",
 	} {
 		for _, code := range []int{200, 304, 401, 403, 404, 409, 422, 429, 500, 503} {
@@ -42,7 +45,8 @@ func FuzzFromHTTP(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, code int, body, header string) {
 		h := http.Header{}
-		for _, name := range []string{"Retry-After", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Reset", "Date", "Content-Type"} {
+		for _, name := range []string{"Retry-After", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Reset", "Date",
+			"Content-Type"} {
 			h.Set(name, header)
 		}
 		got := FromHTTP(&http.Response{StatusCode: code, Header: h}, []byte(body), nil)

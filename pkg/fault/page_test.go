@@ -35,7 +35,9 @@ func TestFromKubePages(t *testing.T) {
 		if !special {
 			expected = nobodys
 		}
-		cases = append(cases, kubeCase{fmt.Sprintf("a page with the code %d concludes nothing", code), VerbCreate, page(code), expected})
+		cases = append(cases, kubeCase{
+			fmt.Sprintf("a page with the code %d concludes nothing", code), VerbCreate, page(code), expected,
+		})
 	}
 	checkKube(t, cases)
 }

@@ -40,30 +40,63 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 		want    v1alpha1.Disposition
 		asked   []string
 	}{
-		"its author acted":                                    {by("author"), "author", "", runs, []string{"access of author"}},
-		"another writer acted":                                {by("member"), "author member", "", runs, []string{"access of author", "access of member"}},
-		"an untrusted user pushed to a writer's fork":         {by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"an untrusted user pushed to a deleted fork":          {by("stranger", deleted), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"a writer pushed to an untrusted user's":              {by("member"), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"an untrusted user acted in the repository itself":    {by("stranger", here), "author", "", runs, []string{"access of author"}},
-		"a reader's own in the repository itself":             {by("author", here), "member", "", pends, []string{"access of author", "ownership of author"}},
-		"an App's own in the repository itself":               {by("renovate[bot]", here, ofApp), "", "", runs, nil},
-		"a person's act on an App's own":                      {by("stranger", here, ofApp), "", "", runs, nil},
-		"an App's whose login does not tell":                  {by("Copilot", here, copilot), "", "", runs, nil},
-		"an App's from a fork":                                {by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"}},
-		"an untrusted user's label in the repository itself":  {by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label in the repository itself":           {by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"}},
-		"a writer's label on a reader's own":                  {by("member", here, label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
-		"an untrusted user's label on a writer's fork":        {by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"}},
-		"a writer's label on a writer's fork":                 {by("member", label), "author member", "", runs, []string{"access of member", "access of author"}},
-		"a writer's label on an untrusted user's fork":        {by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"}},
-		"a version before recorded it, a writer acted":        {by(""), "author member", "member", runs, []string{"access of author", "actor", "access of member"}},
-		"a version before recorded it, an untrusted user did": {by(""), "author", "stranger", pends, []string{"access of author", "actor", "access of stranger", "ownership of stranger"}},
-		"nobody knows who acted":                              {by(""), "author", "", pends, []string{"access of author", "actor"}},
+		"its author acted": {
+			by("author"), "author", "", runs, []string{"access of author"},
+		},
+		"another writer acted": {
+			by("member"), "author member", "", runs, []string{"access of author", "access of member"},
+		},
+		"an untrusted user pushed to a writer's fork": {
+			by("stranger"), "author", "", pends, []string{"access of author", "access of stranger", "ownership of stranger"},
+		},
+		"an untrusted user pushed to a deleted fork": {by("stranger", deleted), "author", "", pends,
+			[]string{"access of author", "access of stranger", "ownership of stranger"}},
+		"a writer pushed to an untrusted user's": {
+			by("member"), "member", "", pends, []string{"access of author", "ownership of author"},
+		},
+		"an untrusted user acted in the repository itself": {
+			by("stranger", here), "author", "", runs, []string{"access of author"},
+		},
+		"a reader's own in the repository itself": {
+			by("author", here), "member", "", pends, []string{"access of author", "ownership of author"},
+		},
+		"an App's own in the repository itself": {by("renovate[bot]", here, ofApp), "", "", runs, nil},
+		"a person's act on an App's own":        {by("stranger", here, ofApp), "", "", runs, nil},
+		"an App's whose login does not tell":    {by("Copilot", here, copilot), "", "", runs, nil},
+		"an App's from a fork": {
+			by("renovate[bot]", ofApp), "", "", pends, []string{"access of renovate[bot]", "ownership of renovate[bot]"},
+		},
+		"an untrusted user's label in the repository itself": {
+			by("stranger", here, label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"},
+		},
+		"a writer's label in the repository itself": {
+			by("member", here, label), "author member", "", runs, []string{"access of member", "access of author"},
+		},
+		"a writer's label on a reader's own": {by("member", here, label), "member", "", ignored,
+			[]string{"access of member", "access of author", "ownership of author"}},
+		"an untrusted user's label on a writer's fork": {
+			by("stranger", label), "author", "", ignored, []string{"access of stranger", "ownership of stranger"},
+		},
+		"a writer's label on a writer's fork": {
+			by("member", label), "author member", "", runs, []string{"access of member", "access of author"},
+		},
+		"a writer's label on an untrusted user's fork": {
+			by("member", label), "member", "", ignored, []string{"access of member", "access of author", "ownership of author"},
+		},
+		"a version before recorded it, a writer acted": {
+			by(""), "author member", "member", runs, []string{"access of author", "actor", "access of member"},
+		},
+		"a version before recorded it, an untrusted user did": {by(""), "author", "stranger", pends,
+			[]string{"access of author", "actor", "access of stranger", "ownership of stranger"}},
+		"nobody knows who acted": {
+			by(""), "author", "", pends, []string{"access of author", "actor"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload}
+			w := &env{
+				files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, acted: c.payload,
+			}
 			made := w.make(t, c.in)
 			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
 				t.Errorf("%+v, want %s", made, c.want)
@@ -74,7 +107,8 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 			} else {
 				asked = w.asked
 			}
-			asked = slices.DeleteFunc(slices.Clone(asked), func(q string) bool { return q == "records" }) // of approvals, which other tests ask for
+			// of approvals, which other tests ask for
+			asked = slices.DeleteFunc(slices.Clone(asked), func(q string) bool { return q == "records" })
 			if diff := cmp.Diff(c.asked, slices.Clip(asked)); diff != "" && len(c.asked)+len(asked) > 0 {
 				t.Errorf("asked: %s", diff)
 			}
@@ -93,19 +127,31 @@ func TestActorIsReadFromService(t *testing.T) {
 		want       v1alpha1.Disposition
 		asked      []string
 	}{
-		"the same":                            {"author", "Author", false, runs, []string{"access of author", "who acted"}},
-		"another writer":                      {"author", "member", false, runs, []string{"access of author", "who acted", "access of member"}},
-		"an untrusted user":                   {"member", "stranger", false, pends, []string{"access of author", "access of member", "who acted", "access of stranger", "ownership of stranger"}},
-		"nobody":                              {"author", "", false, pends, []string{"access of author", "who acted"}},
-		"an untrusted user by the delivery":   {"stranger", "author", false, pends, []string{"access of author", "access of stranger", "ownership of stranger"}},
-		"another's label":                     {"member", "stranger", true, ignored, []string{"access of member", "who acted", "access of stranger", "ownership of stranger"}},
-		"nobody's label":                      {"member", "", true, ignored, []string{"access of member", "who acted"}},
-		"a writer's label":                    {"member", "member", true, runs, []string{"access of member", "who acted", "access of author"}},
-		"an untrusted user's by the delivery": {"stranger", "member", true, ignored, []string{"access of stranger", "ownership of stranger"}},
+		"the same": {"author", "Author", false, runs, []string{"access of author", "who acted"}},
+		"another writer": {
+			"author", "member", false, runs, []string{"access of author", "who acted", "access of member"},
+		},
+		"an untrusted user": {"member", "stranger", false, pends,
+			[]string{"access of author", "access of member", "who acted", "access of stranger", "ownership of stranger"}},
+		"nobody": {"author", "", false, pends, []string{"access of author", "who acted"}},
+		"an untrusted user by the delivery": {
+			"stranger", "author", false, pends, []string{"access of author", "access of stranger", "ownership of stranger"},
+		},
+		"another's label": {"member", "stranger", true, ignored,
+			[]string{"access of member", "who acted", "access of stranger", "ownership of stranger"}},
+		"nobody's label": {"member", "", true, ignored, []string{"access of member", "who acted"}},
+		"a writer's label": {
+			"member", "member", true, runs, []string{"access of member", "who acted", "access of author"},
+		},
+		"an untrusted user's by the delivery": {
+			"stranger", "member", true, ignored, []string{"access of stranger", "ownership of stranger"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said}
+			w := &env{
+				files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "author member", actor: &c.said,
+			}
 			in := forked()
 			in.Event.Spec.Actor = c.told
 			if c.label {
@@ -154,14 +200,17 @@ func TestPendingMessageNamesApprovers(t *testing.T) {
 		"by default": {func(*plan.Input) {}, "has write access to the repository or is in the OWNERS"},
 		"members":    {func(in *plan.Input) { in.Config.MembersMayRun = true }, "is a member of the organization"},
 		"a policy": {func(in *plan.Input) {
-			in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"devs"}, OkToTest: []string{"leads"}}}
+			in.Repository.Spec.Settings = &pacv1alpha1.Settings{
+				Policy: &pacv1alpha1.Policy{PullRequest: []string{"devs"}, OkToTest: []string{"leads"}},
+			}
 		}, "is in the team leads or is in the OWNERS"},
 	} {
 		in := forked()
 		c.change(&in)
 		made := (&env{files: []git.File{pulled("a")}, teams: map[string]string{"devs": "", "leads": ""}}).make(t, in)
 		writes := strings.Contains(made.Message, "other than its author who has write access")
-		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) || writes == (name == "a policy") {
+		if made.Disposition != v1alpha1.DispositionPending || !strings.Contains(made.Message, c.want) ||
+			writes == (name == "a policy") {
 			t.Errorf("%s: %s %q, want %q", name, made.Disposition, made.Message, c.want)
 		}
 	}

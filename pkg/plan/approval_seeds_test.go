@@ -44,7 +44,8 @@ func story(r *rand.Rand, least int) (all []*happening) {
 		if i == 0 {
 			h.kind = "push"
 		}
-		h.by, h.base = []string{"author", "author", "author", "eve"}[r.IntN(4)], []string{"main", "main", "main", "main", "main", "release"}[r.IntN(6)]
+		h.by, h.base = []string{"author", "author", "author", "eve"}[r.IntN(4)],
+			[]string{"main", "main", "main", "main", "main", "release"}[r.IntN(6)]
 		if h.kind == "push" {
 			h.before, head = head, fmt.Sprintf("%040x", i+1)
 			if i > 2 && r.IntN(3) == 0 { // back to an older commit
@@ -70,7 +71,8 @@ func (h *happening) recorded() *v1alpha1.GitEvent {
 	spec, at := in.Event.Spec, stamp(h.at)
 	spec.HappenedAt, spec.ReceivedAt = &at, stamp(h.received)
 	if spec.Comment == nil {
-		spec.SHA, spec.Before, spec.Action, spec.Actor, spec.BaseRef = h.sha, h.before, strings.Replace(h.kind, "push", "synchronize", 1), h.by, h.base
+		spec.SHA, spec.Before, spec.Action, spec.Actor, spec.BaseRef = h.sha, h.before,
+			strings.Replace(h.kind, "push", "synchronize", 1), h.by, h.base
 	}
 	return &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("event-%d", h.age)}, Spec: *spec}
 }
@@ -94,7 +96,9 @@ func TestApprovalsInAnyOrder(t *testing.T) {
 		for _, h := range planned {
 			h.event = h.recorded()
 			made := planAt(t, h, all, seeds{forging: forging})
-			h.event.Status = v1alpha1.GitEventStatus{Disposition: made.Disposition, Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval}}
+			h.event.Status = v1alpha1.GitEventStatus{
+				Disposition: made.Disposition, Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval},
+			}
 			if len(made.Runs) == 0 {
 				declined++
 				continue
@@ -156,7 +160,8 @@ type seeds struct {
 // planAt plans an event with the records and the head at that time.
 func planAt(t *testing.T, h *happening, all []*happening, s seeds) *plan.Plan {
 	t.Helper()
-	w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")}, writers: "member", said: h.kind, touched: s.touched}
+	w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]", "[main]", "[main, release]")},
+		writers: "member", said: h.kind, touched: s.touched}
 	if s.fired > 0 && h.planned >= s.fired {
 		w.writers = ""
 	}

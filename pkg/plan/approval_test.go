@@ -44,7 +44,8 @@ func approvedBefore(sha, base string) history.Record {
 func saying(sender string) plan.Input {
 	in := forked()
 	spec := in.Event.Spec
-	in.Event.Name, spec.EventType, spec.Action, spec.SHA, spec.Actor, spec.Sender = "comment-2", match.CommentEvent, "created", "", "", sender
+	in.Event.Name, spec.EventType, spec.Action, spec.SHA, spec.Actor, spec.Sender = "comment-2", match.CommentEvent,
+		"created", "", "", sender
 	spec.Comment, spec.HappenedAt, spec.ReceivedAt = &v1alpha1.Comment{ID: 2}, second(5), *second(6)
 	return in
 }
@@ -52,7 +53,8 @@ func saying(sender string) plan.Input {
 // S21, S24: who may approve which commit, by what is recorded.
 func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 	t.Parallel()
-	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
+	opened, moved := onRecord("pull-1", sha, 1, v1alpha1.DispositionPending),
+		onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending)
 	label := func(in *plan.Input) {
 		in.Event.Spec.EventType, in.Event.Spec.Action, in.Event.Spec.Actor = match.LabelEvent, "labeled", "member"
 	}
@@ -79,30 +81,66 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 		by      string // who approved, "" if it does not run
 		why     string // part of the message if it does not
 	}{
-		"a writer approves":  {saying("member"), "/ok-to-test", sha, []history.Record{opened}, "member", "member", ""},
-		"naming the commit":  {saying("member"), "/ok-to-test " + sha[:12], sha, []history.Record{opened}, "member", "member", ""},
-		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []history.Record{opened}, "member", "", "the head of the pull request is " + sha},
-		"by /test":           {saying("member"), "/test", sha, []history.Record{opened}, "member", "member", ""},
-		"and asks for something else in the same comment": {saying("member"), "/ok-to-test\n/cancel", sha, []history.Record{opened}, "member", "", ""},
-		"the head moved":                                   {saying("member"), "/ok-to-test", laterSHA, []history.Record{opened, moved}, "member", "", "was not " + laterSHA},
-		"the head moved and nobody knows yet":              {saying("member"), "/test", laterSHA, []history.Record{opened}, "member", "", "was not " + laterSHA},
-		"nothing is on record":                             {saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha},
-		"the author":                                       {saying("author"), "/ok-to-test", sha, []history.Record{opened}, "author", "", "cannot approve it"},
-		"an untrusted user":                                {saying("eve"), "/ok-to-test", sha, []history.Record{opened}, "", "", "no write access"},
-		"the commit has to be named":                       {requiring(saying("member")), "/ok-to-test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
-		"the commit has to be named, and /test names none": {requiring(saying("member")), "/test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha"},
-		"the commit has to be named, and is":               {requiring(saying("member")), "/ok-to-test " + sha, sha, []history.Record{opened}, "member", "member", ""},
-		"it is approved already":                           {saying("other"), "/test", sha, []history.Record{opened, approvedBefore(sha, "main")}, "other", "member", ""},
-		"another commit was approved":                      {event(), "", "", []history.Record{opened, approvedBefore(laterSHA, "main")}, "member", "", "no write access"},
-		"it is opened again after the approval":            {event(), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
-		"it goes to another branch now":                    {event(), "", "", []history.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access"},
-		"a writer labels it after the approval":            {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", ""},
-		"an untrusted user labels it after the approval":   {event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access"},
-		"a writer remarks on it":                           {saying("member"), "nice", sha, []history.Record{opened}, "member", "", "no write access"},
+		"a writer approves": {saying("member"), "/ok-to-test", sha, []history.Record{opened}, "member", "member", ""},
+		"naming the commit": {
+			saying("member"), "/ok-to-test " + sha[:12], sha, []history.Record{opened}, "member", "member", "",
+		},
+		"naming another one": {saying("member"), "/ok-to-test " + laterSHA, sha, []history.Record{opened}, "member", "",
+			"the head of the pull request is " + sha},
+		"by /test": {saying("member"), "/test", sha, []history.Record{opened}, "member", "member", ""},
+		"and asks for something else in the same comment": {
+			saying("member"), "/ok-to-test\n/cancel", sha, []history.Record{opened}, "member", "", "",
+		},
+		"the head moved": {
+			saying("member"), "/ok-to-test", laterSHA, []history.Record{opened, moved}, "member", "", "was not " + laterSHA,
+		},
+		"the head moved and nobody knows yet": {
+			saying("member"), "/test", laterSHA, []history.Record{opened}, "member", "", "was not " + laterSHA,
+		},
+		"nothing is on record": {
+			saying("member"), "/ok-to-test", sha, nil, "member", "", "/ok-to-test " + sha,
+		},
+		"the author": {
+			saying("author"), "/ok-to-test", sha, []history.Record{opened}, "author", "", "cannot approve it",
+		},
+		"an untrusted user": {
+			saying("eve"), "/ok-to-test", sha, []history.Record{opened}, "", "", "no write access",
+		},
+		"the commit has to be named": {
+			requiring(saying("member")), "/ok-to-test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha",
+		},
+		"the commit has to be named, and /test names none": {
+			requiring(saying("member")), "/test", sha, []history.Record{opened}, "member", "", "require-ok-to-test-sha",
+		},
+		"the commit has to be named, and is": {
+			requiring(saying("member")), "/ok-to-test " + sha, sha, []history.Record{opened}, "member", "member", "",
+		},
+		"it is approved already": {
+			saying("other"), "/test", sha, []history.Record{opened, approvedBefore(sha, "main")}, "other", "member", "",
+		},
+		"another commit was approved": {
+			event(), "", "", []history.Record{opened, approvedBefore(laterSHA, "main")}, "member", "", "no write access",
+		},
+		"it is opened again after the approval": {
+			event(), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", "",
+		},
+		"it goes to another branch now": {
+			event(), "", "", []history.Record{opened, approvedBefore(sha, "release")}, "member", "", "no write access",
+		},
+		"a writer labels it after the approval": {
+			event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "member", "member", "",
+		},
+		"an untrusted user labels it after the approval": {
+			event(label), "", "", []history.Record{opened, approvedBefore(sha, "main")}, "", "", "no write access",
+		},
+		"a writer remarks on it": {
+			saying("member"), "nice", sha, []history.Record{opened}, "member", "", "no write access",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers, said: c.said, moved: c.head}
+			w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: c.writers,
+				said: c.said, moved: c.head}
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) { w.ask("records"); return c.known, nil }
 			made, err := plan.Make(t.Context(), c.in, sources)
@@ -115,10 +153,12 @@ func TestCommandOnUntrustedPullRequestRunsApprovedCommit(t *testing.T) {
 				}
 				return
 			}
-			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != sha || made.Approval == nil || made.Approval.By != c.by || !made.EndsPending {
+			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != sha || made.Approval == nil ||
+				made.Approval.By != c.by || !made.EndsPending {
 				t.Fatalf("%+v, %+v, want the run of %s by %s", made, made.Approval, sha, c.by)
 			}
-			if a := made.Approval; a.BaseRef != "main" || a.HeadProjectID != 99 || a.Event == "" || !strings.Contains(made.Runs[0].Note, c.by+" has approved commit "+sha) {
+			if a := made.Approval; a.BaseRef != "main" || a.HeadProjectID != 99 || a.Event == "" ||
+				!strings.Contains(made.Runs[0].Note, c.by+" has approved commit "+sha) {
 				t.Errorf("%+v, noted %q", a, made.Runs[0].Note)
 			}
 			if w.count("records") != 1 {
@@ -148,7 +188,8 @@ func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 		if c.here {
 			in = commentedHere()
 		}
-		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)}, writers: "member author", said: said, moved: sha, records: []history.Record{}}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy", `on-cel-expression: 'event_type != ""'`)},
+			writers: "member author", said: said, moved: sha, records: []history.Record{}}
 		made := w.make(t, in)
 		if len(made.Runs) != c.runs || c.runs == 0 && !strings.Contains(made.Message, "/ok-to-test "+sha) {
 			t.Errorf("%q in the repository itself %t: %d runs, %s %q", said, c.here, len(made.Runs), made.Reason, made.Message)
@@ -160,7 +201,8 @@ func TestCommandOnUnrecordedPullRequestOfWriter(t *testing.T) {
 // needs no approval.
 func TestCommandNamingAnotherCommitStartsNothing(t *testing.T) {
 	t.Parallel()
-	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(), "a writer's fork": commented()} {
+	for name, in := range map[string]plan.Input{"a branch of the repository": commentedHere(),
+		"a writer's fork": commented()} {
 		for said, runs := range map[string]int{"/ok-to-test " + laterSHA: 0, "/ok-to-test " + sha[:12]: 1, "/ok-to-test": 1} {
 			w := &env{files: []git.File{pulled("a")}, writers: "member author", said: said, moved: sha}
 			made := w.make(t, in)
@@ -181,87 +223,36 @@ func TestApprovalUsesVersionsOfService(t *testing.T) {
 		versions []git.Version
 		runs     bool
 	}{
-		"the head was there before the comment":                {nil, []git.Version{version(sha, 1)}, true},
-		"a delivery says that it came later":                   {[]history.Record{onRecord("forged", sha, 7, "")}, []git.Version{version(sha, 1)}, true},
-		"a delivery says that there was another one":           {[]history.Record{onRecord("forged", laterSHA, 4, "")}, []git.Version{version(sha, 1)}, true},
-		"it came later, and a delivery says that it was there": {[]history.Record{onRecord("forged", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 1)}, false},
-		"it was pushed back after another one":                 {[]history.Record{onRecord("held", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 3), version(sha, 1)}, false},
-		"it came in the second of the comment":                 {nil, []git.Version{version(sha, 5)}, false},
+		"the head was there before the comment": {nil, []git.Version{version(sha, 1)}, true},
+		"a delivery says that it came later": {
+			[]history.Record{onRecord("forged", sha, 7, "")}, []git.Version{version(sha, 1)}, true,
+		},
+		"a delivery says that there was another one": {
+			[]history.Record{onRecord("forged", laterSHA, 4, "")}, []git.Version{version(sha, 1)}, true,
+		},
+		"it came later, and a delivery says that it was there": {
+			[]history.Record{onRecord("forged", sha, 1, "")}, []git.Version{version(sha, 7), version(laterSHA, 1)}, false,
+		},
+		"it was pushed back after another one": {[]history.Record{onRecord("held", sha, 1, "")},
+			[]git.Version{version(sha, 7), version(laterSHA, 3), version(sha, 1)}, false},
+		"it came in the second of the comment": {nil, []git.Version{version(sha, 5)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member", said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
+			w := &env{files: []git.File{edited(pipeline("a"), "[push]", "[pull_request]")}, writers: "member",
+				said: "/ok-to-test", moved: sha, records: c.known, versions: c.versions}
 			if made := w.make(t, saying("member")); (len(made.Runs) > 0) != c.runs || (made.Approval != nil) != c.runs {
 				t.Errorf("%+v, want that it runs: %t", made.Ending, c.runs)
 			}
 		})
 	}
-	w := &env{writers: "member", said: "/ok-to-test", moved: sha, records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
+	w := &env{writers: "member", said: "/ok-to-test", moved: sha,
+		records: []history.Record{onRecord("pull-1", sha, 1, "")}, versionsErr: down()}
 	if made, err := plan.Make(t.Context(), saying("member"), w.sources()); err == nil || made.Disposition != "" {
 		t.Errorf("%v, %+v: what is not known is retried", err, made)
 	}
 	w = &env{said: "/ok-to-test", versions: []git.Version{version(sha, 1)}}
 	if w.make(t, saying("eve")); w.count("versions") != 0 {
 		t.Errorf("an untrusted user's command asks %v", w.asked)
-	}
-}
-
-// updated is GitLab's update of a merge request from a branch of the project, a push if it replaces
-// a commit.
-func updated(before string) plan.Input {
-	in := forked()
-	in.Event.Spec.PullRequest.HeadProjectID = in.Event.Spec.Project.ID
-	in.Event.Spec.EventType, in.Event.Spec.Action, in.Event.Spec.Before = "Merge Request", "update", before
-	return in
-}
-
-// An untrusted user's command reads no records; neither does a pull request that is allowed by
-// itself and was just opened.
-func TestRecordsAreReadOnlyIfNeeded(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		in      plan.Input
-		writers string
-		asked   int
-	}{
-		"an untrusted user's command":     {saying("eve"), "", 0},
-		"a writer's pull request, opened": {func() plan.Input { in := forked(); in.Event.Spec.Action = "opened"; return in }(), "author", 0},
-		"a writer's pull request, pushed": {func() plan.Input { in := forked(); in.Event.Spec.Action = "synchronize"; return in }(), "author", 1},
-		"a push":                          {push(), "", 0},
-		"a branch's, at GitLab, pushed":   {updated("1111111111111111111111111111111111111111"), "author", 0},
-		"a branch's, at GitLab, ready":    {updated(""), "author", 1}, // an earlier policy may have kept it waiting
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &env{writers: c.writers, said: "/ok-to-test", moved: sha}
-			sources := w.sources()
-			sources.Records = func(context.Context) ([]history.Record, error) {
-				w.ask("records")
-				return []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)}, nil
-			}
-			made, err := plan.Make(t.Context(), c.in, sources)
-			if err != nil || w.count("records") != c.asked || made.EndsPending != (c.asked > 0) || made.Approval != nil {
-				t.Errorf("%v, %+v, asked %v", err, made, w.asked)
-			}
-		})
-	}
-	w := &env{writers: "member", said: "/ok-to-test", moved: sha}
-	sources := w.sources()
-	sources.Records = func(context.Context) ([]history.Record, error) { return nil, down() }
-	if made, err := plan.Make(t.Context(), saying("member"), sources); err == nil || made.Disposition != "" {
-		t.Errorf("%v, %+v: what is not known is retried", err, made)
-	}
-}
-
-// Open decisions of an approved commit are decided under the same approval.
-func TestApprovalStaysForOpenDecisions(t *testing.T) {
-	t.Parallel()
-	in := saying("member")
-	given := &v1alpha1.Approval{By: "member", Event: "comment-2", BaseRef: "main", HeadProjectID: 99}
-	in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha, Approval: given, EndsPending: true}}
-	w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, said: "/ok-to-test", moved: laterSHA}
-	made := w.make(t, in)
-	if made.Approval != given || !made.EndsPending || made.HeadSHA != sha || len(made.Runs) != 1 || !strings.Contains(made.Runs[0].Note, "member has approved") {
-		t.Errorf("%+v", made)
 	}
 }

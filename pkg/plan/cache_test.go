@@ -16,9 +16,12 @@ import (
 // Cached definitions give the same plan as definitions that are read again.
 func TestCachedDefinitionsGiveSamePlan(t *testing.T) {
 	files := []git.File{
-		edited(pipeline("build"), `"true"`, `"echo {{ revision }} {{ sender }}"`), edited(pipeline("block"), `script: "true"`, "script: \"{{ source_branch }}\", workingDir: {{ revision }}"),
-		pipeline("cel", `on-cel-expression: event == "push" && target_branch == "main"`), pipeline("paths", `on-path-change: "[docs/**]"`), pipeline("elsewhere", `target-namespace: "other"`),
-		edited(pipeline("twice"), "twice", "build"), {Path: ".tekton/broken.yaml", Data: []byte("a: [")}, {Path: ".tekton/refers.yaml", Data: []byte(
+		edited(pipeline("build"), `"true"`, `"echo {{ revision }} {{ sender }}"`),
+		edited(pipeline("block"), `script: "true"`, "script: \"{{ source_branch }}\", workingDir: {{ revision }}"),
+		pipeline("cel", `on-cel-expression: event == "push" && target_branch == "main"`),
+		pipeline("paths", `on-path-change: "[docs/**]"`), pipeline("elsewhere", `target-namespace: "other"`),
+		edited(pipeline("twice"), "twice", "build"), {Path: ".tekton/broken.yaml", Data: []byte("a: [")},
+		{Path: ".tekton/refers.yaml", Data: []byte(
 			strings.Split(string(pipeline("refers").Data), "spec:")[0] + "spec: {pipelineRef: {name: nowhere}}\n")},
 	}
 	sets := &plan.Sets{}
@@ -33,7 +36,8 @@ func TestCachedDefinitionsGiveSamePlan(t *testing.T) {
 			if len(anew.Runs) == 0 || len(created(anew)) < 3 {
 				t.Fatalf("%v", reasons(anew))
 			}
-			if diff := cmp.Diff(anew, kept, cmp.Transformer("words", func(err error) string { return fmt.Sprint(err) })); diff != "" {
+			if diff := cmp.Diff(anew, kept,
+				cmp.Transformer("words", func(err error) string { return fmt.Sprint(err) })); diff != "" {
 				t.Errorf("%s: %s", event, diff)
 			}
 		}

@@ -31,9 +31,13 @@ func TestCancelCommand(t *testing.T) {
 		want                  *v1alpha1.Cancellation
 		reason                string
 	}{
-		"all":                      {"/cancel", "member", "member", &v1alpha1.Cancellation{By: "member", Why: "member requested it in a comment", At: at}, "CancelRequested"},
-		"some":                     {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{By: "member", Names: []string{"lint", "build"}, Why: "member requested it in a comment", At: at}, "CancelRequested"},
-		"the author's own":         {"/cancel", "", "author", &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: at}, "CancelRequested"},
+		"all": {"/cancel", "member", "member",
+			&v1alpha1.Cancellation{By: "member", Why: "member requested it in a comment", At: at}, "CancelRequested"},
+		"some": {"/cancel lint build", "member", "member", &v1alpha1.Cancellation{
+			By: "member", Names: []string{"lint", "build"}, Why: "member requested it in a comment", At: at,
+		}, "CancelRequested"},
+		"the author's own": {"/cancel", "", "author",
+			&v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: at}, "CancelRequested"},
 		"an untrusted user":        {"/cancel", "author", "member", nil, "NotApproved"},
 		"too many names":           {"/cancel " + many500(), "member", "member", nil, "TooManyNames"},
 		"names that are too large": {"/cancel " + long(20), "member", "member", nil, "TooManyNames"},
@@ -45,10 +49,12 @@ func TestCancelCommand(t *testing.T) {
 			in := happened(commented())
 			in.Event.Spec.Sender = test.sender
 			made := w.make(t, in)
-			if diff := cmp.Diff(test.want, made.Cancels); diff != "" || made.Reason != test.reason || len(made.Runs)+len(made.Decisions) != 0 {
+			if diff := cmp.Diff(test.want, made.Cancels); diff != "" || made.Reason != test.reason ||
+				len(made.Runs)+len(made.Decisions) != 0 {
 				t.Errorf("%s %s %q: %s", made.Disposition, made.Reason, made.Message, diff)
 			}
-			if want := map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionCancels, false: v1alpha1.DispositionIgnored}[test.want != nil]; made.Disposition != want {
+			if want := map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionCancels,
+				false: v1alpha1.DispositionIgnored}[test.want != nil]; made.Disposition != want {
 				t.Errorf("%s, want %s", made.Disposition, want)
 			}
 		})
@@ -71,7 +77,8 @@ func TestClosedPullRequestCancels(t *testing.T) {
 	in.Event.Spec.Action, in.Event.Spec.Actor = "closed", "stranger"
 	made := (&env{files: several()}).make(t, in)
 	want := &v1alpha1.Cancellation{By: "stranger", Why: "stranger closed the pull request", At: at}
-	if diff := cmp.Diff(want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || made.DefinitionSHA != "" || len(made.Runs) != 0 {
+	if diff := cmp.Diff(want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels ||
+		made.DefinitionSHA != "" || len(made.Runs) != 0 {
 		t.Errorf("%s, definitions at %q, %d runs: %s", made.Disposition, made.DefinitionSHA, len(made.Runs), diff)
 	}
 }

@@ -27,14 +27,17 @@ func pulled(name string, annotations ...string) git.File {
 
 // manual is a pipeline that no event starts.
 func manual(name string) git.File {
-	return edited(pipeline(name), `    pipelinesascode.tekton.dev/on-event: "[push]"`+"\n", "", `    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", "", "  annotations:\n", "")
+	return edited(pipeline(name), `    pipelinesascode.tekton.dev/on-event: "[push]"`+"\n", "",
+		`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", "", "  annotations:\n", "")
 }
 
 // several are pipelines of every kind.
 func several() []git.File {
 	return []git.File{
-		pulled("build"), pulled("lint"), pipeline("pushed"), pipeline("deploy", "on-comment: ^/test"), manual("manual"), pulled("labelled", "on-label: bug"),
-		pulled("expressed", `on-cel-expression: event_type == "test-all-comment"`), pulled("elsewhere", "target-namespace: other"),
+		pulled("build"), pulled("lint"), pipeline("pushed"), pipeline("deploy", "on-comment: ^/test"), manual("manual"),
+		pulled("labelled", "on-label: bug"),
+		pulled("expressed", `on-cel-expression: event_type == "test-all-comment"`),
+		pulled("elsewhere", "target-namespace: other"),
 		edited(pulled("generated"), "name: generated\n", "generateName: generated-\n"),
 	}
 }
@@ -62,7 +65,8 @@ func TestCommandStartsNamedPipelines(t *testing.T) {
 		"```\n/cancel\n```\n\n/test\nbuild": {"test-all-comment", []string{"build", "lint", "expressed", "generated-"}},
 	} {
 		made := written(comment).make(t, commented())
-		if diff := cmp.Diff(want.created, created(made)); diff != "" || made.Spec.EventType != want.kind || made.HeadSHA != sha {
+		if diff := cmp.Diff(want.created, created(made)); diff != "" || made.Spec.EventType != want.kind ||
+			made.HeadSHA != sha {
 			t.Errorf("%q: %s: %s", comment, made.Spec.EventType, diff)
 		}
 		for i, run := range made.Runs {
@@ -75,14 +79,19 @@ func TestCommandStartsNamedPipelines(t *testing.T) {
 
 func TestInvalidCommandStartsNothing(t *testing.T) {
 	t.Parallel()
-	params := []pacv1alpha1.Params{{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"}}
+	params := []pacv1alpha1.Params{
+		{Name: "version"}, {Name: "secret", SecretRef: &pacv1alpha1.Secret{Name: "s", Key: "k"}}, {Name: "revision"},
+	}
 	for comment, want := range map[string]struct{ reason, says string }{
 		"/test biuld":       {"UnknownName", "no pipeline is called biuld. Did you mean build? (All: build, deploy, elsewhere, expressed, generated-, labelled, lint, manual, pushed)"},
 		"/test build biuld": {"UnknownName", "nothing was started"},
-		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName", "…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. (All: "},
-		"/test\n/cancel":                  {"ContradictoryCommands", "two different commands, test and cancel"},
-		`/test a="b`:                      {"MalformedCommand", "not closed"},
-		"/test build other=1":             {"BadArgument", "the Repository has no param other in spec.params. Those that can be set: version"},
+		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName",
+			"…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. (All: "},
+		"/test\n/cancel": {"ContradictoryCommands", "two different commands, test and cancel"},
+		`/test a="b`:     {"MalformedCommand", "not closed"},
+		"/test build other=1": {
+			"BadArgument", "the Repository has no param other in spec.params. Those that can be set: version",
+		},
 		"/test build secret=1":            {"BadArgument", "secret gets its value from a secret"},
 		"/test revision=1":                {"BadArgument", "revision is a variable of Plumbline's own"},
 		"/test git_auth_secret=1":         {"BadArgument", "a variable of Plumbline's own"},
@@ -95,8 +104,10 @@ func TestInvalidCommandStartsNothing(t *testing.T) {
 		in.Repository.Spec.Params = &params
 		w := written(comment)
 		made := w.make(t, in)
-		if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != want.reason || !strings.Contains(made.Message, want.says) || len(made.Runs) != 0 || len(made.Message) > 4000 {
-			t.Errorf("%.80q: %s %s %q, want %s with %q", comment, made.Disposition, made.Reason, made.Message, want.reason, want.says)
+		if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != want.reason ||
+			!strings.Contains(made.Message, want.says) || len(made.Runs) != 0 || len(made.Message) > 4000 {
+			t.Errorf("%.80q: %s %s %q, want %s with %q", comment, made.Disposition, made.Reason, made.Message, want.reason,
+				want.says)
 		}
 		if w.count("files") != 0 && want.reason != "UnknownName" {
 			t.Errorf("%.80q: asked %v", comment, w.asked)
@@ -120,18 +131,21 @@ func TestUntrustedCommandCostsTwoCalls(t *testing.T) {
 		w := written(comment)
 		w.writers = "author"
 		made := w.make(t, commented())
-		if diff := cmp.Diff([]string{"comment", "access of member", "ownership of member"}, w.asked); diff != "" || made.Reason != "NotApproved" || made.Disposition != v1alpha1.DispositionIgnored {
+		if diff := cmp.Diff([]string{"comment", "access of member", "ownership of member"}, w.asked); diff != "" ||
+			made.Reason != "NotApproved" || made.Disposition != v1alpha1.DispositionIgnored {
 			t.Errorf("%q: %+v: %s", comment, made, diff)
 		}
 		w = written(comment)
 		w.accessErr = down()
-		if _, err := plan.Make(t.Context(), commented(), w.sources()); err == nil || w.count("complete")+w.count("files") != 0 {
+		if _, err := plan.Make(t.Context(), commented(), w.sources()); err == nil ||
+			w.count("complete")+w.count("files") != 0 {
 			t.Errorf("%q, of which it is not known who wrote it: %v, asked %v", comment, err, w.asked)
 		}
 	}
 	w := written("/test")
 	w.writers, w.records = "member", []history.Record{} // and the pull request is an untrusted user's
-	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 || w.count("access of member") != 1 {
+	if made := w.make(t, commented()); made.Reason != "NotApproved" || w.count("files") != 0 ||
+		w.count("access of member") != 1 {
 		t.Errorf("%+v, asked %v", made, w.asked)
 	}
 	in := commented()
@@ -193,17 +207,20 @@ func TestCommandOnDefaultBranchDefinitionsIsRestricted(t *testing.T) {
 func TestCommandArgumentsSetParams(t *testing.T) {
 	t.Parallel()
 	in := commented()
-	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "version", Value: "1"}, {Name: "where", Value: "here"}, {Name: "version", Value: "2", Filter: `pac.event == "pull_request"`}}
+	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "version", Value: "1"}, {Name: "where", Value: "here"},
+		{Name: "version", Value: "2", Filter: `pac.event == "pull_request"`}}
 	w := written(`/test version="{{ sender }} $(x)"` + "\nwhere=there\nthanks")
 	w.files = []git.File{
-		edited(pulled("a"), `script: "true"`, `script: "echo {{ version }} {{ where }}"`), pulled("b", `on-cel-expression: where == "there"`), pulled("c", `on-cel-expression: where == "here"`),
+		edited(pulled("a"), `script: "true"`, `script: "echo {{ version }} {{ where }}"`),
+		pulled("b", `on-cel-expression: where == "there"`), pulled("c", `on-cel-expression: where == "here"`),
 	}
 	made := w.make(t, in)
 	if diff := cmp.Diff([]string{"a", "b"}, created(made)); diff != "" {
 		t.Fatal(diff, reasons(made))
 	}
 	script := decoded(t, made.Runs[0]).Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script
-	if !strings.HasPrefix(script, "echo {{ sender }} ") || strings.Contains(script, "$(x)") || !strings.HasSuffix(script, " there") {
+	if !strings.HasPrefix(script, "echo {{ sender }} ") || strings.Contains(script, "$(x)") ||
+		!strings.HasSuffix(script, " there") {
 		t.Errorf("the script is %q", script)
 	}
 }
@@ -228,7 +245,8 @@ func TestCommandReportsPipelinesItCannotStart(t *testing.T) {
 	}
 	w := written("/test")
 	w.files = many(1001)
-	if made := w.make(t, commented()); made.Disposition != v1alpha1.DispositionRuns || len(made.Runs) != 1 || made.Runs[0].Refused == nil {
+	if made := w.make(t, commented()); made.Disposition != v1alpha1.DispositionRuns || len(made.Runs) != 1 ||
+		made.Runs[0].Refused == nil {
 		t.Errorf("of an unreadable directory: %+v", made)
 	}
 }
@@ -245,7 +263,8 @@ func TestWaitingCommandKeepsItsType(t *testing.T) {
 	}
 	w.addressErr, w.tree, w.asked, w.writers = nil, map[string]string{address: task}, nil, ""
 	made = w.make(t, again(commented(), made))
-	if diff := cmp.Diff([]string{"later"}, created(made)); diff != "" || made.Wait != nil || w.count("access") != 0 || made.Spec.EventType != "test-comment" {
+	if diff := cmp.Diff([]string{"later"}, created(made)); diff != "" || made.Wait != nil || w.count("access") != 0 ||
+		made.Spec.EventType != "test-comment" {
 		t.Errorf("asked %v: %s", w.asked, diff)
 	}
 	if got := decoded(t, made.Runs[1]).Name; got != resources.RunName("push-1", ".tekton/later.yaml", 0, "later") {
@@ -254,7 +273,8 @@ func TestWaitingCommandKeepsItsType(t *testing.T) {
 	w = written("/test")
 	w.noted = "/test build"
 	var over *plan.IgnoredError
-	if _, err := plan.Make(t.Context(), commented(), w.sources()); !errors.As(err, &over) || over.Why.Reason != "CommentEdited" {
+	if _, err := plan.Make(t.Context(), commented(), w.sources()); !errors.As(err, &over) ||
+		over.Why.Reason != "CommentEdited" {
 		t.Errorf("edited since: %v", err)
 	}
 }

@@ -21,7 +21,8 @@ import (
 func remarked() plan.Input {
 	in := push()
 	spec := in.Event.Spec
-	spec.EventType, spec.Sender, spec.BaseRef, spec.HeadRef, spec.Comment = match.CommentEvent, "member", "", "", &v1alpha1.Comment{ID: 9}
+	spec.EventType, spec.Sender, spec.BaseRef, spec.HeadRef, spec.Comment = match.CommentEvent, "member", "", "",
+		&v1alpha1.Comment{ID: 9}
 	return in
 }
 
@@ -30,10 +31,12 @@ func remarked() plan.Input {
 func said(comment string) *env {
 	w := written(comment)
 	w.files = []git.File{
-		pipeline("pushed"), edited(pipeline("released"), "[main]", "[release]"), edited(pipeline("tagged"), "[main]", "[refs/tags/v1]"), pulled("pull"),
+		pipeline("pushed"), edited(pipeline("released"), "[main]", "[release]"),
+		edited(pipeline("tagged"), "[main]", "[refs/tags/v1]"), pulled("pull"),
 		pulled("talk", "on-comment: ^/test"),
 	}
-	w.heads = map[string]string{"refs/heads/main": sha, "refs/heads/release": sha, "refs/tags/v1": sha, "refs/heads/moved": defaultSHA, "refs/tags/old": defaultSHA}
+	w.heads = map[string]string{"refs/heads/main": sha, "refs/heads/release": sha, "refs/tags/v1": sha,
+		"refs/heads/moved": defaultSHA, "refs/tags/old": defaultSHA}
 	return w
 }
 
@@ -57,8 +60,10 @@ func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 	} {
 		w := said(comment)
 		made := w.make(t, remarked())
-		if diff := cmp.Diff(want.created, created(made)); diff != "" || made.Spec.EventType != want.kind || made.Spec.BaseRef != want.ref || made.Spec.HeadRef != want.ref || made.HeadSHA != sha {
-			t.Fatalf("%q: %s of %s at %s: %s %v", comment, made.Spec.EventType, made.Spec.BaseRef, made.HeadSHA, diff, reasons(made))
+		if diff := cmp.Diff(want.created, created(made)); diff != "" || made.Spec.EventType != want.kind ||
+			made.Spec.BaseRef != want.ref || made.Spec.HeadRef != want.ref || made.HeadSHA != sha {
+			t.Fatalf("%q: %s of %s at %s: %s %v", comment, made.Spec.EventType, made.Spec.BaseRef, made.HeadSHA, diff,
+				reasons(made))
 		}
 		run := decoded(t, made.Runs[0])
 		if run.Labels["pipelinesascode.tekton.dev/event-type"] != want.kind || w.count("access of member") != 1 {
@@ -72,12 +77,16 @@ func TestCommitCommandStartsPipelinesOfBranch(t *testing.T) {
 func TestInvalidCommitCommandStartsNothing(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string]struct{ reason, says string }{
-		"/test branch:moved":       {"NotTheHead", "the branch moved is at commit " + defaultSHA + ", and the comment is on " + sha},
-		"/retest tag:old":          {"NotTheHead", "the tag old is at commit " + defaultSHA},
-		"/cancel branch:moved":     {"NotTheHead", "the branch moved is at commit"},
-		"/test branch:gone":        {"RefNotFound", "there is no refs/heads/gone"},
-		"/test tag:main":           {"RefNotFound", "there is no refs/tags/main"},
-		"/test other:main":         {"MalformedCommand", "other:main is neither a pipeline's name nor branch:NAME nor tag:NAME"},
+		"/test branch:moved": {
+			"NotTheHead", "the branch moved is at commit " + defaultSHA + ", and the comment is on " + sha,
+		},
+		"/retest tag:old":      {"NotTheHead", "the tag old is at commit " + defaultSHA},
+		"/cancel branch:moved": {"NotTheHead", "the branch moved is at commit"},
+		"/test branch:gone":    {"RefNotFound", "there is no refs/heads/gone"},
+		"/test tag:main":       {"RefNotFound", "there is no refs/tags/main"},
+		"/test other:main": {
+			"MalformedCommand", "other:main is neither a pipeline's name nor branch:NAME nor tag:NAME",
+		},
 		"/test branch:a..b":        {"MalformedCommand", "a..b is no name of a branch or tag"},
 		"/test branch:main tag:v1": {"ContradictoryCommands", "a branch and a tag"},
 		"/test\n/cancel":           {"ContradictoryCommands", "two different commands"},
@@ -112,7 +121,8 @@ func TestUntrustedCommitCommandCostsTwoCalls(t *testing.T) {
 		w := said(comment)
 		w.writers = "author"
 		made := w.make(t, remarked())
-		if diff := cmp.Diff([]string{"comment", "access of member", "ownership of member"}, w.asked); diff != "" || made.Reason != "NotApproved" || made.Disposition != v1alpha1.DispositionIgnored || made.HeadSHA != sha {
+		if diff := cmp.Diff([]string{"comment", "access of member", "ownership of member"}, w.asked); diff != "" ||
+			made.Reason != "NotApproved" || made.Disposition != v1alpha1.DispositionIgnored || made.HeadSHA != sha {
 			t.Errorf("%q: %+v: %s", comment, made, diff)
 		}
 		w = said(comment)
@@ -137,7 +147,8 @@ func TestCommitCommandStaysValidDuringPlanning(t *testing.T) {
 	in = again(in, first)
 	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = first.Spec.BaseRef, first.Spec.HeadRef // as the status keeps it
 	second := w.make(t, in)
-	if diff := cmp.Diff([]string{"later"}, created(second)); diff != "" || second.HeadSHA != sha || second.Spec.SHA != sha {
+	if diff := cmp.Diff([]string{"later"}, created(second)); diff != "" || second.HeadSHA != sha ||
+		second.Spec.SHA != sha {
 		t.Errorf("at %s: %s %v", second.HeadSHA, diff, reasons(second))
 	}
 }
@@ -159,9 +170,14 @@ func TestCommitRetestUsesRunsOfBranch(t *testing.T) {
 		records []history.Record
 		want    []string
 	}{
-		"the push has failed":                    {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"}},
-		"a command has succeeded since":          {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main, false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
-		"what another branch ran does not count": {[]history.Record{ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true)}, []string{"a", "b"}},
+		"the push has failed": {
+			[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Succeeded"), main, false)}, []string{"a"},
+		},
+		"a command has succeeded since": {[]history.Record{ofRef(recorded(sha, true, "a Failed", "b Failed"), main,
+			false), ofRef(recorded(sha, true, "b Succeeded"), main, true)}, []string{"a"}},
+		"what another branch ran does not count": {[]history.Record{
+			ofRef(recorded(sha, true, "a Succeeded"), release, false), ofRef(recorded(sha, true, "b Succeeded"), release, true),
+		}, []string{"a", "b"}},
 	} {
 		w := said("/retest")
 		w.files, w.records = []git.File{pipeline("a"), pipeline("b")}, test.records
@@ -183,7 +199,8 @@ func TestCommitCommandCancels(t *testing.T) {
 		want.By, want.Why, want.At = "member", "member requested it in a comment", at
 		w := said(comment)
 		made := w.make(t, happened(remarked()))
-		if diff := cmp.Diff(&want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels || w.count("files") != 0 {
+		if diff := cmp.Diff(&want, made.Cancels); diff != "" || made.Disposition != v1alpha1.DispositionCancels ||
+			w.count("files") != 0 {
 			t.Errorf("%q: %s %s: %s", comment, made.Disposition, made.Reason, diff)
 		}
 	}
@@ -205,7 +222,8 @@ func TestRerunOfCommitCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"pushed"}, created(made)); diff != "" || made.Spec.BaseRef != "refs/heads/release" || made.Spec.EventType != "push" || made.Spec.Comment != nil {
+	if diff := cmp.Diff([]string{"pushed"}, created(made)); diff != "" || made.Spec.BaseRef != "refs/heads/release" ||
+		made.Spec.EventType != "push" || made.Spec.Comment != nil {
 		t.Errorf("%s of %s: %s", made.Spec.EventType, made.Spec.BaseRef, diff)
 	}
 }

@@ -14,11 +14,13 @@ import (
 // S11: a service that does not sign is asked for the event before permissions are read.
 func TestServiceOverridesDelivery(t *testing.T) {
 	t.Parallel()
-	w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author", true: func(s *v1alpha1.GitEventSpec) {
-		s.PullRequest.Author, s.Actor = "stranger", "author"
-	}}
+	w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`)}, writers: "author",
+		true: func(s *v1alpha1.GitEventSpec) {
+			s.PullRequest.Author, s.Actor = "stranger", "author"
+		}}
 	made := w.make(t, forked())
-	if made.Disposition != v1alpha1.DispositionPending || made.Spec.PullRequest.Author != "stranger" || w.count("access of author") != 0 {
+	if made.Disposition != v1alpha1.DispositionPending || made.Spec.PullRequest.Author != "stranger" ||
+		w.count("access of author") != 0 {
 		t.Errorf("%+v, asked %v: want the author of the Git service", made, w.asked)
 	}
 	w.completeErr = down()
@@ -31,10 +33,12 @@ func TestServiceOverridesDelivery(t *testing.T) {
 func TestEditedCommentStartsNothing(t *testing.T) {
 	t.Parallel()
 	for noted, want := range map[string]bool{"/deploy": true, "/deploy prod": false, "": true} { // "" is not asked for
-		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy", noted: noted, moved: sha}
+		w := &env{files: []git.File{pipeline("a", "on-comment: ^/deploy")}, writers: "member author", said: "/deploy",
+			noted: noted, moved: sha}
 		made, err := plan.Make(t.Context(), commented(), w.sources())
 		var over *plan.IgnoredError
-		if want && (err != nil || len(created(made)) != 1) || !want && (!errors.As(err, &over) || over.Why.Reason != "CommentEdited") {
+		if want && (err != nil || len(created(made)) != 1) ||
+			!want && (!errors.As(err, &over) || over.Why.Reason != "CommentEdited") {
 			t.Errorf("%q: %+v, %v", noted, made, err)
 		}
 	}

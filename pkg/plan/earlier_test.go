@@ -42,14 +42,16 @@ func fetches(name string) git.File { return pipeline(name, "task: "+address) }
 func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	w := &env{
-		files: []git.File{fetches("a"), pipeline("b", "on-path-change: '**'"), pipeline("c"), fetches("d")}, addressErr: down(), changedErr: down(),
+		files:      []git.File{fetches("a"), pipeline("b", "on-path-change: '**'"), pipeline("c"), fetches("d")},
+		addressErr: down(), changedErr: down(),
 	}
 	first := w.make(t, push())
 	var order []string
 	for _, run := range first.Runs {
 		order = append(order, fmt.Sprint(run.Pipeline, " ", run.Unresolved, " ", run.Wait != nil, " ", run.Manifest != nil))
 	}
-	if diff := cmp.Diff([]string{"a true true false", "c false false true", "d true true false"}, order); diff != "" || first.Wait == nil {
+	if diff := cmp.Diff([]string{"a true true false", "c false false true", "d true true false"}, order); diff != "" ||
+		first.Wait == nil {
 		t.Fatalf("waits for %v: %s", first.Wait, diff)
 	}
 	if got := reasons(first)["b"]; got != "waiting: listing the changed files: 502" {
@@ -62,7 +64,8 @@ func TestOpenDecisionKeepsItsPlace(t *testing.T) {
 	for _, run := range second.Runs {
 		order = append(order, fmt.Sprint(run.Pipeline, " ", run.Unresolved, " ", run.Manifest != nil))
 	}
-	if diff := cmp.Diff([]string{"a false true", "c false false", "d false true", "b false true"}, order); diff != "" || second.Wait != nil {
+	if diff := cmp.Diff([]string{"a false true", "c false false", "d false true", "b false true"}, order); diff != "" ||
+		second.Wait != nil {
 		t.Errorf("waits for %v: %s", second.Wait, diff)
 	}
 	for _, d := range second.Decisions {
@@ -79,7 +82,8 @@ func TestFirstTransientMessageStays(t *testing.T) {
 	first := w.make(t, push())
 	w.changedErr = fault.Transientf("GitUnavailable", "503")
 	second := w.make(t, again(push(), first))
-	if diff := cmp.Diff(first.Decisions, second.Decisions); diff != "" || second.Wait.Error() != "listing the changed files: 503" {
+	if diff := cmp.Diff(first.Decisions, second.Decisions); diff != "" ||
+		second.Wait.Error() != "listing the changed files: 503" {
 		t.Errorf("waits for %v: %s", second.Wait, diff)
 	}
 	w.changedErr = fault.Operatorf("CredentialsRefused", "401")
@@ -99,7 +103,8 @@ func TestSelectedPipelineIsNotMatchedAgain(t *testing.T) {
 	}
 	w.addressErr, w.tree, w.asked = nil, map[string]string{address: task}, nil
 	second := w.make(t, again(push(), first))
-	if d := second.Decisions[0]; d.Open || d.Reason != first.Decisions[0].Selected || second.Runs[0].Note != first.Runs[0].Note {
+	if d := second.Decisions[0]; d.Open || d.Reason != first.Decisions[0].Selected ||
+		second.Runs[0].Note != first.Runs[0].Note {
 		t.Errorf("%+v, %+v", d, second.Runs)
 	}
 	if w.count("changed")+w.count("pulls") != 0 {
@@ -116,7 +121,8 @@ func TestPlannedRunIsNotPlannedAgain(t *testing.T) {
 	w.files[0] = edited(w.files[0], "steps: [", "steps: ["+strings.Repeat("{},", 2_000))
 	w.addressErr, w.tree = nil, map[string]string{address: task}
 	second := w.make(t, again(push(), first))
-	if a, b := second.Runs[0], second.Runs[1]; a.Name != first.Runs[0].Name || a.Refused != nil || a.Manifest != nil || b.Manifest == nil {
+	if a, b := second.Runs[0], second.Runs[1]; a.Name != first.Runs[0].Name || a.Refused != nil || a.Manifest != nil ||
+		b.Manifest == nil {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	if made := w.make(t, push()); made.Runs[0].Refused == nil {
@@ -134,14 +140,16 @@ func TestEarlierRunKeepsNameWithoutDash(t *testing.T) {
 	}
 	in.Earlier.Runs[0].Pipeline = "homelab"
 	w.addressErr, w.tree = nil, map[string]string{address: task}
-	if run := w.make(t, in).Runs[0]; run.Pipeline != "homelab" || run.Manifest == nil || in.Earlier.Runs[0].Manifest != nil {
+	if run := w.make(t, in).Runs[0]; run.Pipeline != "homelab" || run.Manifest == nil ||
+		in.Earlier.Runs[0].Manifest != nil {
 		t.Errorf("%+v, want the name that its check has", run)
 	}
 }
 
 func TestTooManyPipelinesGiveOneRefusedRun(t *testing.T) {
 	t.Parallel()
-	w := &env{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"), pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
+	w := &env{files: append(many(v1alpha1.MaxRuns, "on-path-change: '**'"), pipeline("hello"),
+		pipeline("docs", "on-label: bug"), fetches("waits")), changedErr: down(), addressErr: down()}
 	first := w.make(t, push())
 	if diff := cmp.Diff([]string{"hello"}, created(first)); diff != "" {
 		t.Fatal(diff)
@@ -149,12 +157,15 @@ func TestTooManyPipelinesGiveOneRefusedRun(t *testing.T) {
 	w.changedErr = nil
 	w.changed.Added = []string{"x"}
 	second := w.make(t, again(push(), first))
-	if second.Reason != "TooManyPipelines" || second.Disposition != v1alpha1.DispositionRuns || second.Wait != nil || len(second.Runs) != 3 || len(created(second)) != 0 ||
-		!strings.HasPrefix(second.Message, "252 pipelines in .tekton are for this event, and one event starts at most 250: no more of them are started.") {
+	if second.Reason != "TooManyPipelines" || second.Disposition != v1alpha1.DispositionRuns || second.Wait != nil ||
+		len(second.Runs) != 3 || len(created(second)) != 0 ||
+		!strings.HasPrefix(second.Message,
+			"252 pipelines in .tekton are for this event, and one event starts at most 250: no more of them are started.") {
 		t.Fatalf("%s: %s, %+v", second.Reason, second.Message, second.Runs)
 	}
 	hello, waits, whole := second.Runs[0], second.Runs[1], second.Runs[2]
-	if hello.Refused != nil || waits.Unresolved || waits.Refused == nil || whole.Pipeline != ".tekton" || whole.Refused == nil || whole.Refused.Message != second.Message {
+	if hello.Refused != nil || waits.Unresolved || waits.Refused == nil || whole.Pipeline != ".tekton" ||
+		whole.Refused == nil || whole.Refused.Message != second.Message {
 		t.Errorf("%+v, want hello to go on and one check for all others", second.Runs)
 	}
 	if got := reasons(second); got["p7"] != second.Message || got["docs"] == second.Message {
@@ -171,11 +182,13 @@ func TestTooLargePlanIsRefused(t *testing.T) {
 		strings.Repeat("0123456789abcdef", 900<<10/16) + "'}]}\n"}}
 	for i := range 13 {
 		w.files = append(w.files, edited(pipeline(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"),
-			"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}\n      - {name: b, taskRef: {name: large}}\n      - {name: c, taskRef: {name: large}}"))
+			"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]",
+			"taskRef: {name: large}\n      - {name: b, taskRef: {name: large}}\n      - {name: c, taskRef: {name: large}}"))
 	}
 	made := w.make(t, push())
 	for i, run := range made.Runs {
-		if run.Manifest != nil || run.Secret != "" || run.Refused == nil || run.Refused.Reason != "PlanTooLarge" || made.Decisions[i].Open || made.Decisions[i].Reason != run.Refused.Message {
+		if run.Manifest != nil || run.Secret != "" || run.Refused == nil || run.Refused.Reason != "PlanTooLarge" ||
+			made.Decisions[i].Open || made.Decisions[i].Reason != run.Refused.Message {
 			t.Fatalf("%+v, want it refused", run)
 		}
 	}
@@ -194,7 +207,8 @@ func TestTooLargeWithEarlierRunsIsRefused(t *testing.T) {
 	w.addressErr, w.tree = nil, map[string]string{address: task}
 	made := w.make(t, in)
 	first, late := made.Runs[0], made.Runs[1]
-	if late.Manifest != nil || late.Refused == nil || late.Refused.Reason != "PlanTooLarge" || made.Wait != nil || first.Refused != nil ||
+	if late.Manifest != nil || late.Refused == nil || late.Refused.Reason != "PlanTooLarge" || made.Wait != nil ||
+		first.Refused != nil ||
 		!strings.Contains(late.Refused.Message, "in addition to the 32.0 MiB of those that were started before") {
 		t.Errorf("%+v and %+v, want the second refused alone", first, late)
 	}
@@ -217,7 +231,9 @@ func TestNamesAreUniqueAndFit(t *testing.T) {
 		}
 		got = append(got, run.Refused.Reason+" "+run.Pipeline)
 	}
-	want := []string{"a-main", "DuplicateName .tekton/b.yaml", "BadName " + string(bytes.Repeat([]byte("{{ revision }}"), 7))}
+	want := []string{
+		"a-main", "DuplicateName .tekton/b.yaml", "BadName " + string(bytes.Repeat([]byte("{{ revision }}"), 7)),
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -53,7 +53,8 @@ type env struct {
 	actor    *string                      // who the Git service says has acted, if it signs nothing
 	heads    map[string]string            // where branches and tags are, of a comment on a commit
 
-	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr, differErr, failsWith error
+	headErr, changedErr, pullsErr, accessErr, completeErr, payloadErr, addressErr, actorErr, recordsErr, versionsErr,
+	differErr, failsWith error
 }
 
 func (w *env) ask(question string) { w.asked = append(w.asked, question) }
@@ -71,7 +72,8 @@ func (w *env) count(question string) int {
 
 func (w *env) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, error) {
 	w.ask("head")
-	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: w.skipCI}, Project: e.Project}, w.headErr
+	return git.Head{SHA: e.SHA, Commit: v1alpha1.Commit{Title: "a change", SkipCI: w.skipCI}, Project: e.Project},
+		w.headErr
 }
 
 func (w *env) Files(_ context.Context, sha, dir string) ([]git.File, error) {
@@ -220,7 +222,8 @@ func push() plan.Input {
 			Provider: "fake", Host: "git.example", DeliveryKey: "1", Trigger: v1alpha1.TriggerPush, EventType: "push",
 			Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", URL: "https://git.example/acme/app"},
 			Project:    v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"},
-			SHA:        sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app", Sender: "dev",
+			SHA:        sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app",
+			Sender: "dev",
 		}},
 		Repository: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}},
 		Config:     config.Default(), Version: "test",
@@ -230,8 +233,10 @@ func push() plan.Input {
 // forked is an author's pull request from a fork to main.
 func forked() plan.Input {
 	in := push()
-	in.Event.Spec.Trigger, in.Event.Spec.EventType, in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "topic"
-	in.Event.Spec.PullRequest, in.Event.Spec.Actor = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99}, "author"
+	in.Event.Spec.Trigger, in.Event.Spec.EventType = v1alpha1.TriggerPullRequest, "pull_request"
+	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "main", "topic"
+	in.Event.Spec.PullRequest, in.Event.Spec.Actor = &v1alpha1.PullRequest{Number: 3, Author: "author", HeadProjectID: 99},
+		"author"
 	return in
 }
 

@@ -32,8 +32,11 @@ func (disk) Files(_ context.Context, _, dir string) ([]git.File, error) {
 func ExampleMake() {
 	settings := config.Default()
 	settings.SkipPushOfPulls = false
-	event := plan.Event{Name: "push-1", Spec: &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, EventType: "push", BaseRef: "refs/heads/main", SHA: "c0ffee"}}
-	made, err := plan.Make(context.Background(), plan.Input{Event: event, Repository: &pacv1alpha1.Repository{}, Config: settings}, plan.Sources{Source: disk{}})
+	event := plan.Event{Name: "push-1", Spec: &v1alpha1.GitEventSpec{
+		Trigger: v1alpha1.TriggerPush, EventType: "push", BaseRef: "refs/heads/main", SHA: "c0ffee",
+	}}
+	made, err := plan.Make(context.Background(),
+		plan.Input{Event: event, Repository: &pacv1alpha1.Repository{}, Config: settings}, plan.Sources{Source: disk{}})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 // run.
 func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 	t.Parallel()
-	greedy := edited(pipeline("greedy"), "spec:\n", "spec:\n  taskRunTemplate: {serviceAccountName: admin, podTemplate: {hostNetwork: true}}\n")
+	greedy := edited(pipeline("greedy"), "spec:\n",
+		"spec:\n  taskRunTemplate: {serviceAccountName: admin, podTemplate: {hostNetwork: true}}\n")
 	for sentence, c := range map[string]struct {
 		limit   func(*plan.Input)
 		refused []string // what the refusal says, none if there is none
@@ -24,7 +25,9 @@ func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 		"the installation's": {func(in *plan.Input) { in.Config.RunLimits.PodSecurity = "baseline" },
 			[]string{".tekton/greedy.yaml", "spec.taskRunTemplate.podTemplate: ", "hostNetwork=true", "run-pod-security"}},
 		"the Repository's": {func(in *plan.Input) {
-			in.Repository.Spec.Settings = &pacv1alpha1.Settings{RunCeiling: &pacv1alpha1.RunCeiling{ServiceAccounts: []string{"builder"}}}
+			in.Repository.Spec.Settings = &pacv1alpha1.Settings{
+				RunCeiling: &pacv1alpha1.RunCeiling{ServiceAccounts: []string{"builder"}},
+			}
 		}, []string{".tekton/greedy.yaml", `spec.taskRunTemplate.serviceAccountName is "admin"`, "settings.run_ceiling"}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -33,7 +36,8 @@ func TestPipelineAboveLimitsIsRefused(t *testing.T) {
 			c.limit(&in)
 			made := w.make(t, in)
 			for _, run := range made.Runs {
-				if want := run.Pipeline == "greedy" && c.refused != nil; (run.Refused != nil) != want || (run.Manifest == nil) != want {
+				if want := run.Pipeline == "greedy" && c.refused != nil; (run.Refused != nil) != want ||
+					(run.Manifest == nil) != want {
 					t.Errorf("%s: refused %+v, want it refused: %t", run.Pipeline, run.Refused, want)
 				}
 				for _, says := range c.refused {

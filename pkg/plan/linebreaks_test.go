@@ -21,7 +21,8 @@ func TestCommentLineBreaksBecomeLineFeeds(t *testing.T) {
 			t.Parallel()
 			w := written(strings.ReplaceAll(text, "\n", lineBreak))
 			w.files = []git.File{
-				pipeline("line", `on-comment: "(?m)^/deploy staging$"`), pipeline("whole", `on-comment: "^please\n/deploy staging\nthanks$"`), pipeline("other", "on-comment: ^/deploy"),
+				pipeline("line", `on-comment: "(?m)^/deploy staging$"`),
+				pipeline("whole", `on-comment: "^please\n/deploy staging\nthanks$"`), pipeline("other", "on-comment: ^/deploy"),
 				edited(pipeline("script", `on-comment: "(?m)^thanks$"`), `"true"`, `"{{ trigger_comment }}"`),
 			}
 			w.noted = text
@@ -53,7 +54,8 @@ func TestLineBreaksDoNotCountAsEdit(t *testing.T) {
 		t.Error(diff)
 	}
 	w = said("/test\r\n\r\n> quoted\r\n/test released branch:release\r\n")
-	if made := w.make(t, remarked()); made.Spec.EventType != "test-all-comment" || strings.Contains(made.Spec.Comment.Body, "\r") {
+	if made := w.make(t, remarked()); made.Spec.EventType != "test-all-comment" ||
+		strings.Contains(made.Spec.Comment.Body, "\r") {
 		t.Errorf("a comment on a commit: %s, %q", made.Spec.EventType, made.Spec.Comment.Body)
 	}
 }

@@ -30,7 +30,8 @@ func TestPushStartsMatchingPipelines(t *testing.T) {
 	in := push()
 	before := in.Event.Spec.DeepCopy()
 	made := w.make(t, in)
-	if made.Disposition != v1alpha1.DispositionRuns || made.Reason != "Selected" || made.Message != "1 of 2 pipelines in .tekton are for this event" || made.Wait != nil {
+	if made.Disposition != v1alpha1.DispositionRuns || made.Reason != "Selected" ||
+		made.Message != "1 of 2 pipelines in .tekton are for this event" || made.Wait != nil {
 		t.Errorf("%s, %s: %s, waits for %v", made.Disposition, made.Reason, made.Message, made.Wait)
 	}
 	if made.HeadSHA != sha || made.DefinitionSHA != sha {
@@ -40,10 +41,12 @@ func TestPushStartsMatchingPipelines(t *testing.T) {
 		t.Fatal(diff)
 	}
 	run := made.Runs[0]
-	if want := resources.RunName("push-1", ".tekton/hello.yaml", 0, "hello"); run.Name != want || run.Namespace != "team" || run.Secret != resources.SecretName(want) {
+	if want := resources.RunName("push-1", ".tekton/hello.yaml", 0, "hello"); run.Name != want ||
+		run.Namespace != "team" || run.Secret != resources.SecretName(want) {
 		t.Errorf("%+v, want it to be called %s", run, want)
 	}
-	if made := decoded(t, run); made.Name != run.Name || made.Namespace != run.Namespace || made.Annotations[pipelinesascode.SHATitle] != "a change" {
+	if made := decoded(t, run); made.Name != run.Name || made.Namespace != run.Namespace ||
+		made.Annotations[pipelinesascode.SHATitle] != "a change" {
 		t.Errorf("%+v", made.ObjectMeta)
 	}
 	if diff := cmp.Diff([]string{"head", "files " + sha + " .tekton", "pulls"}, w.asked); diff != "" {
@@ -67,17 +70,28 @@ func TestEventsThatStartNothing(t *testing.T) {
 		reason      string
 		runs        int
 	}{
-		"there is no pipeline":                  {push(), env{}, v1alpha1.DispositionIgnored, "NoPipelines", 0},
-		"no pipeline is for it":                 {push(), env{files: []git.File{pipeline("a", "on-label: bug")}}, v1alpha1.DispositionIgnored, "NoMatch", 0},
-		"its commit asks for no CI":             {push(), env{files: []git.File{pipeline("a")}, skipCI: true}, v1alpha1.DispositionSkipped, "SkipCI", 0},
-		"nobody who may has started it":         {forked(), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionPending, "PendingApproval", 0},
-		"a label, which asks for no approval":   {label(forked()), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionIgnored, "NotApproved", 0},
-		"its directory holds more than we read": {push(), env{files: many(1001, "on-label: bug")}, v1alpha1.DispositionRuns, "TooManyPipelines", 1},
+		"there is no pipeline": {push(), env{}, v1alpha1.DispositionIgnored, "NoPipelines", 0},
+		"no pipeline is for it": {
+			push(), env{files: []git.File{pipeline("a", "on-label: bug")}}, v1alpha1.DispositionIgnored, "NoMatch", 0,
+		},
+		"its commit asks for no CI": {
+			push(), env{files: []git.File{pipeline("a")}, skipCI: true}, v1alpha1.DispositionSkipped, "SkipCI", 0,
+		},
+		"nobody who may has started it": {
+			forked(), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionPending, "PendingApproval", 0,
+		},
+		"a label, which asks for no approval": {
+			label(forked()), env{files: []git.File{pipeline("a")}}, v1alpha1.DispositionIgnored, "NotApproved", 0,
+		},
+		"its directory holds more than we read": {
+			push(), env{files: many(1001, "on-label: bug")}, v1alpha1.DispositionRuns, "TooManyPipelines", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			made := c.env.make(t, c.in)
-			if made.Disposition != c.disposition || made.Reason != c.reason || made.HeadSHA != sha || made.Message == "" || len(made.Runs) != c.runs || len(created(made)) != 0 {
+			if made.Disposition != c.disposition || made.Reason != c.reason || made.HeadSHA != sha || made.Message == "" ||
+				len(made.Runs) != c.runs || len(created(made)) != 0 {
 				t.Errorf("%+v, want %s because of %s", made, c.disposition, c.reason)
 			}
 		})
@@ -116,7 +130,8 @@ func with(in plan.Input, params ...pacv1alpha1.Params) plan.Input {
 
 func TestDefinitionsFromDefaultBranch(t *testing.T) {
 	t.Parallel()
-	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: tasks/own.yaml")}, tree: map[string]string{"tasks/own.yaml": task}, changedErr: down()}
+	w := &env{files: []git.File{pipeline("a", "on-path-change: '**'", "task: tasks/own.yaml")},
+		tree: map[string]string{"tasks/own.yaml": task}, changedErr: down()}
 	in := push()
 	in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: "default_branch"}
 	made := w.make(t, in)
@@ -125,7 +140,8 @@ func TestDefinitionsFromDefaultBranch(t *testing.T) {
 	}
 	w.changedErr, w.changed = nil, git.Changes{Added: []string{"a"}}
 	made = w.make(t, again(in, made))
-	if diff := cmp.Diff([]string{"a"}, created(made)); diff != "" || w.count("default branch") != 1 || w.count("file "+defaultSHA+" tasks/own.yaml") != 1 {
+	if diff := cmp.Diff([]string{"a"}, created(made)); diff != "" || w.count("default branch") != 1 ||
+		w.count("file "+defaultSHA+" tasks/own.yaml") != 1 {
 		t.Errorf("asked %v: want the default branch asked for once: %s", w.asked, diff)
 	}
 }
@@ -134,26 +150,30 @@ func TestDefinitionsFromDefaultBranch(t *testing.T) {
 func commented() plan.Input {
 	in := forked()
 	in.Event.Spec.EventType, in.Event.Spec.Sender, in.Event.Spec.SHA = match.CommentEvent, "member", ""
-	in.Event.Spec.Comment, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = &v1alpha1.Comment{ID: 9}, second(5), *second(6)
+	in.Event.Spec.Comment, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = &v1alpha1.Comment{ID: 9}, second(5),
+		*second(6)
 	return in
 }
 
 func TestCommentKeepsHeadOfFirstAttempt(t *testing.T) {
 	t.Parallel()
 	w := &env{
-		files:   []git.File{pipeline("now", "on-comment: ^/deploy"), pipeline("later", "on-comment: ^/deploy", "task: "+address), pipeline("other")},
+		files: []git.File{pipeline("now", "on-comment: ^/deploy"),
+			pipeline("later", "on-comment: ^/deploy", "task: "+address), pipeline("other")},
 		writers: "member author", said: "/deploy", moved: sha, skipCI: true, addressErr: down(),
 	}
 	made := w.make(t, commented())
 	if made.HeadSHA != sha || made.Spec.SHA != sha || made.Spec.Comment.Body != "/deploy" || made.Spec.HeadRef != "topic" {
 		t.Errorf("%+v, spec %+v", made, made.Spec)
 	}
-	if diff := cmp.Diff([]string{"now"}, created(made)); diff != "" || len(made.Runs) != 2 || !made.Runs[1].Unresolved || made.Runs[1].Wait == nil || made.Wait == nil {
+	if diff := cmp.Diff([]string{"now"}, created(made)); diff != "" || len(made.Runs) != 2 || !made.Runs[1].Unresolved ||
+		made.Runs[1].Wait == nil || made.Wait == nil {
 		t.Fatalf("%+v: want now's run, and later's to wait: %s", made.Runs, diff)
 	}
 	w.addressErr, w.tree, w.moved, w.asked = nil, map[string]string{address: task}, defaultSHA, nil
 	made = w.make(t, again(commented(), made))
-	if diff := cmp.Diff([]string{"later"}, created(made)); diff != "" || len(made.Runs) != 2 || made.Wait != nil || made.HeadSHA != sha || made.Spec.SHA != sha {
+	if diff := cmp.Diff([]string{"later"}, created(made)); diff != "" || len(made.Runs) != 2 || made.Wait != nil ||
+		made.HeadSHA != sha || made.Spec.SHA != sha {
 		t.Errorf("%+v: want later's run at the same commit: %s", made, diff)
 	}
 	if w.count("access") != 0 {
@@ -171,13 +191,16 @@ func TestDeniedCommentLeavesNoCheck(t *testing.T) {
 		"an untrusted user's":                 {env{writers: "author"}, "NotApproved", ""},
 		"on an untrusted user's pull request": {env{writers: "member"}, "NotApproved", sha},
 		"a directory that is unreadable":      {env{writers: "member author", files: many(1001)}, "TooManyPipelines", sha},
-		"a file that is unreadable":           {env{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha},
+		"a file that is unreadable": {
+			env{writers: "member author", files: []git.File{{Path: ".tekton/a.yaml", Data: []byte("a: [")}}}, "NoMatch", sha,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.env.moved = sha
 			made := c.env.make(t, commented())
-			if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != c.reason || made.HeadSHA != c.head || len(made.Runs) != 0 {
+			if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != c.reason || made.HeadSHA != c.head ||
+				len(made.Runs) != 0 {
 				t.Errorf("%+v, want it ignored because of %s", made, c.reason)
 			}
 		})
@@ -190,7 +213,8 @@ func TestCommentOnClosedPullRequestIsIgnored(t *testing.T) {
 	closed := fault.Ignoredf("PullRequestClosed", "it is closed")
 	_, err := plan.Make(t.Context(), commented(), (&env{writers: "member", completeErr: closed}).sources())
 	var over *plan.IgnoredError
-	if !errors.As(err, &over) || over.Why.Reason != "PullRequestClosed" || !fault.Is(err, fault.Ignored) || err.Error() != "it is closed" {
+	if !errors.As(err, &over) || over.Why.Reason != "PullRequestClosed" || !fault.Is(err, fault.Ignored) ||
+		err.Error() != "it is closed" {
 		t.Errorf("error %v, want it over", err)
 	}
 	if _, err = plan.Make(t.Context(), push(), (&env{headErr: closed}).sources()); err == nil || errors.As(err, &over) {
@@ -203,7 +227,9 @@ func TestWaitKeepsEachPipelinesTime(t *testing.T) {
 	t.Parallel()
 	const limit = time.Minute
 	w := &env{
-		files:   []git.File{pipeline("files", "on-path-change: '**'"), pipeline("body", `on-cel-expression: 'body.a == 1'`), pipeline("plain")},
+		files: []git.File{
+			pipeline("files", "on-path-change: '**'"), pipeline("body", `on-cel-expression: 'body.a == 1'`), pipeline("plain"),
+		},
 		payload: "{}", changedErr: fault.Throttledf("Limited", limit, "later"), payloadErr: fault.Transientf("Down", "down"),
 	}
 	made := w.make(t, push())
@@ -235,7 +261,8 @@ func TestSecretsAreOnlyMarkers(t *testing.T) {
 		}
 	}
 	w.secrets = nil
-	if made = w.make(t, in); made.Wait == nil || !made.Runs[0].Unresolved || fault.Of(made.Runs[0].Wait).Reason != fault.ReasonSecretMissing {
+	if made = w.make(t, in); made.Wait == nil || !made.Runs[0].Unresolved ||
+		fault.Of(made.Runs[0].Wait).Reason != fault.ReasonSecretMissing {
 		t.Errorf("%+v, want a wait for the secret", made)
 	}
 }

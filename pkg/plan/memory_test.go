@@ -19,27 +19,40 @@ import (
 // by the garbage collector.
 func TestPlanningReservesMemory(t *testing.T) {
 	task := func(n int, step string) git.File {
-		return git.File{Path: ".tekton/task.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step, n) + "]}\n")}
+		return git.File{Path: ".tekton/task.yaml",
+			Data: []byte("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat(step,
+				n) + "]}\n")}
 	}
 	copies := func(runs int, large git.File) []git.File {
 		files := []git.File{large}
 		for i := range runs {
-			files = append(files, edited(pipeline(fmt.Sprintf("p%03d", i)), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
+			files = append(files, edited(pipeline(fmt.Sprintf("p%03d", i)),
+				"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: large}"))
 		}
 		return files
 	}
 	reads := []git.File{pipeline("reads", `on-cel-expression: 'body.commits.size() == 12345'`)}
 	far := make([]git.File, 45)
 	for i := range far {
-		far[i] = edited(edited(pipeline(fmt.Sprintf("p%03d", i), `task: "[ci/far.yaml]"`), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: far}"))
+		far[i] = edited(edited(pipeline(fmt.Sprintf("p%03d", i), `task: "[ci/far.yaml]"`),
+			"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]", "taskRef: {name: far}"))
 	}
-	sidecars := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: x}], sidecars: [" + strings.Repeat("{},", 9000) + "]}\n"
+	sidecars := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: x}], sidecars: [" +
+		strings.Repeat("{},", 9000) + "]}\n"
 	for name, w := range map[string]*env{
-		"45 PipelineRuns of a Task elsewhere":      {files: append(far, git.File{Path: ".tekton/none.yaml"}), tree: map[string]string{"ci/far.yaml": sidecars}},
-		"150 PipelineRuns of empty steps":          {files: copies(150, task(990, "{},"))},
-		"30 PipelineRuns of a long script":         {files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}"))},
-		"a payload of 24 MB, most of it one value": {files: reads, payload: `{"commits":["` + strings.Repeat("x", 24_000_000) + `"]}`},
-		"a payload of many small objects":          {files: reads, payload: `{"commits":[` + strings.Repeat("{},", 23_000) + `{}]}`},
+		"45 PipelineRuns of a Task elsewhere": {
+			files: append(far, git.File{Path: ".tekton/none.yaml"}), tree: map[string]string{"ci/far.yaml": sidecars},
+		},
+		"150 PipelineRuns of empty steps": {files: copies(150, task(990, "{},"))},
+		"30 PipelineRuns of a long script": {
+			files: copies(30, task(1, "{name: s, image: busybox, script: '"+strings.Repeat("0123456789abcdef", 60_000)+"'}")),
+		},
+		"a payload of 24 MB, most of it one value": {
+			files: reads, payload: `{"commits":["` + strings.Repeat("x", 24_000_000) + `"]}`,
+		},
+		"a payload of many small objects": {
+			files: reads, payload: `{"commits":[` + strings.Repeat("{},", 23_000) + `{}]}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var made *plan.Plan

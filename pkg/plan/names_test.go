@@ -43,7 +43,8 @@ func TestRefusedPipelineKeepsCheckName(t *testing.T) {
 			if len(made.Runs) != 2 || made.Wait != nil {
 				t.Fatalf("%+v, waits for %v, want two refusals", made.Runs, made.Wait)
 			}
-			if other, run := made.Runs[0], made.Runs[1]; other.Pipeline != "other-3" || run.Pipeline != tt.want || run.Refused == nil {
+			if other, run := made.Runs[0], made.Runs[1]; other.Pipeline != "other-3" || run.Pipeline != tt.want ||
+				run.Refused == nil {
 				t.Errorf("the checks are called %q and %q, want %q", other.Pipeline, run.Pipeline, tt.want)
 			}
 		})
@@ -54,13 +55,17 @@ func TestBranchLabelsFollowEachPipelinesExpression(t *testing.T) {
 	t.Parallel()
 	expression := func(name, text string) git.File { return pipeline(name, "on-cel-expression: '"+text+"'") }
 	w := &env{files: []git.File{ // the first one's expression changes what PaC writes for all others
-		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`), pipeline("listed"),
-		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`), expression("source", `source_branch.startsWith("ma")`),
-		expression("field", `event == "push" || body.target_branch == "main"`), expression("target", `[target_branch].exists(b, b == "main")`),
+		expression("both", `target_branch == "main" && source_branch == "main"`), expression("event", `event == "push"`),
+		pipeline("listed"),
+		expression("prefix", `target_branch == "main" || target_branch == "refs/heads/main"`),
+		expression("source", `source_branch.startsWith("ma")`),
+		expression("field", `event == "push" || body.target_branch == "main"`),
+		expression("target", `[target_branch].exists(b, b == "main")`),
 	}}
 	const short, long = "main", "refs/heads/main"
 	want := map[string][2]string{
-		"both": {short, short}, "event": {long, long}, "listed": {long, long}, "prefix": {long, long}, "source": {long, short}, "field": {long, long},
+		"both": {short, short}, "event": {long, long}, "listed": {long, long}, "prefix": {long, long},
+		"source": {long, short}, "field": {long, long},
 		"target": {short, long},
 	}
 	got := map[string][2]string{}

@@ -69,7 +69,8 @@ func (p *pair) knows(all ...history.Record) *pair {
 // returns for it.
 func staging() plan.Input {
 	in := push()
-	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef, in.Event.Spec.ReceivedAt = "refs/heads/staging", "refs/heads/staging", *second(0)
+	in.Event.Spec.BaseRef, in.Event.Spec.HeadRef, in.Event.Spec.ReceivedAt = "refs/heads/staging", "refs/heads/staging",
+		*second(0)
 	return in
 }
 
@@ -110,7 +111,9 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 	pulls := func(change func(*git.Pull)) []git.Pull { return []git.Pull{ownPull(change)} }
 	runs := pulled4(v1alpha1.DispositionRuns, nil)
 	waited := func(e *v1alpha1.GitEvent) {
-		e.Status.Runs = []v1alpha1.Run{{Pipeline: plan.Definitions, Name: plan.WaitingRun(e.Name), Result: &v1alpha1.Result{}}}
+		e.Status.Runs = []v1alpha1.Run{
+			{Pipeline: plan.Definitions, Name: plan.WaitingRun(e.Name), Result: &v1alpha1.Result{}},
+		}
 	}
 	waits := func(e *v1alpha1.GitEvent) { // the Git service refuses something
 		e.Status.Plan.Decisions = []v1alpha1.Decision{{File: plan.Definitions, Open: true}}
@@ -122,35 +125,64 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 		now     int
 		want    string // the reason for waiting, "" if the push runs, or "left"
 	}{
-		"its own event has runs":            {pulls(nil), []history.Record{runs}, 0, "left"},
-		"its own event has runs, long ago":  {pulls(nil), []history.Record{runs}, 9999, "left"},
-		"the head has moved since":          {pulls(func(p *git.Pull) { p.SHA = laterSHA }), []history.Record{runs}, 0, "left"},
-		"it is closed":                      {pulls(func(p *git.Pull) { p.Open = false }), []history.Record{runs}, 0, ""},
-		"it is of another branch":           {pulls(func(p *git.Pull) { p.HeadRef = "old" }), []history.Record{runs}, 0, ""},
-		"it is of a fork's branch":          {pulls(func(p *git.Pull) { p.HeadProjectID = 99 }), []history.Record{runs}, 0, ""},
-		"its fork was deleted":              {pulls(func(p *git.Pull) { p.HeadProjectID = 0 }), []history.Record{runs}, 0, ""},
-		"another commit is its head":        {pulls(func(p *git.Pull) { p.SHA = laterSHA }), nil, 0, ""},
-		"it goes to this branch":            {pulls(func(p *git.Pull) { p.HeadRef, p.BaseRef = "main", "staging" }), []history.Record{runs}, 0, ""},
-		"the second of two runs it":         {append(pulls(func(p *git.Pull) { p.Number = 3 }), ownPull(nil)), []history.Record{runs}, 0, "left"},
-		"it waits for approval":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionPending, nil)}, 0, ""},
-		"no pipeline is for it":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, nil)}, 0, ""},
-		"it was refused":                    {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRefused, nil)}, 0, ""},
-		"it was superseded":                 {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionSuperseded, nil)}, 0, ""},
-		"it is not planned":                 {pulls(nil), []history.Record{pulled4("", nil)}, 0, fault.ReasonBusy},
-		"it is not planned for a while":     {pulls(nil), []history.Record{pulled4("", nil)}, 90, fault.ReasonPullRequestEvent},
-		"it is not planned for too long":    {pulls(nil), []history.Record{pulled4("", nil)}, 300, ""},
-		"it has not arrived":                {pulls(nil), nil, 0, fault.ReasonBusy},
-		"it has not arrived for a while":    {pulls(nil), nil, 299, fault.ReasonPullRequestEvent},
-		"it is lost":                        {pulls(nil), nil, 300, ""},
-		"the head is not known yet":         {pulls(func(p *git.Pull) { p.SHA = "" }), nil, 0, fault.ReasonBusy},
-		"only a label was set":              {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" })}, 400, ""},
-		"only a comment started something":  {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} })}, 400, ""},
-		"only another commit of it has run": {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
-		"it shows what it waits for":        {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 130, fault.ReasonPullRequestEvent},
-		"it shows that for too long":        {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 300, ""},
-		"it has shown that and runs none":   {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, ""},
-		"it has shown that and was ended":   {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, ""},
-		"it was closed by then":             {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" })}, 0, fault.ReasonBusy},
+		"its own event has runs":           {pulls(nil), []history.Record{runs}, 0, "left"},
+		"its own event has runs, long ago": {pulls(nil), []history.Record{runs}, 9999, "left"},
+		"the head has moved since": {
+			pulls(func(p *git.Pull) { p.SHA = laterSHA }), []history.Record{runs}, 0, "left",
+		},
+		"it is closed":            {pulls(func(p *git.Pull) { p.Open = false }), []history.Record{runs}, 0, ""},
+		"it is of another branch": {pulls(func(p *git.Pull) { p.HeadRef = "old" }), []history.Record{runs}, 0, ""},
+		"it is of a fork's branch": {
+			pulls(func(p *git.Pull) { p.HeadProjectID = 99 }), []history.Record{runs}, 0, "",
+		},
+		"its fork was deleted": {
+			pulls(func(p *git.Pull) { p.HeadProjectID = 0 }), []history.Record{runs}, 0, "",
+		},
+		"another commit is its head": {pulls(func(p *git.Pull) { p.SHA = laterSHA }), nil, 0, ""},
+		"it goes to this branch": {
+			pulls(func(p *git.Pull) { p.HeadRef, p.BaseRef = "main", "staging" }), []history.Record{runs}, 0, "",
+		},
+		"the second of two runs it": {
+			append(pulls(func(p *git.Pull) { p.Number = 3 }), ownPull(nil)), []history.Record{runs}, 0, "left",
+		},
+		"it waits for approval": {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionPending, nil)}, 0, ""},
+		"no pipeline is for it": {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, nil)}, 0, ""},
+		"it was refused":        {pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRefused, nil)}, 0, ""},
+		"it was superseded": {
+			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionSuperseded, nil)}, 0, "",
+		},
+		"it is not planned": {pulls(nil), []history.Record{pulled4("", nil)}, 0, fault.ReasonBusy},
+		"it is not planned for a while": {
+			pulls(nil), []history.Record{pulled4("", nil)}, 90, fault.ReasonPullRequestEvent,
+		},
+		"it is not planned for too long": {pulls(nil), []history.Record{pulled4("", nil)}, 300, ""},
+		"it has not arrived":             {pulls(nil), nil, 0, fault.ReasonBusy},
+		"it has not arrived for a while": {pulls(nil), nil, 299, fault.ReasonPullRequestEvent},
+		"it is lost":                     {pulls(nil), nil, 300, ""},
+		"the head is not known yet":      {pulls(func(p *git.Pull) { p.SHA = "" }), nil, 0, fault.ReasonBusy},
+		"only a label was set": {pulls(nil), []history.Record{
+			pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.EventType = "pull_request_labeled" }),
+		}, 400, ""},
+		"only a comment started something": {pulls(nil), []history.Record{
+			pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} }),
+		}, 400, ""},
+		"only another commit of it has run": {pulls(nil),
+			[]history.Record{pulled4(v1alpha1.DispositionRuns, func(e *v1alpha1.GitEvent) { e.Spec.SHA = laterSHA })}, 400, ""},
+		"it shows what it waits for": {
+			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 130, fault.ReasonPullRequestEvent,
+		},
+		"it shows that for too long": {
+			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waits)}, 300, "",
+		},
+		"it has shown that and runs none": {
+			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, "",
+		},
+		"it has shown that and was ended": {
+			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, "",
+		},
+		"it was closed by then": {pulls(nil), []history.Record{
+			pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) { e.Spec.Action = "closed" }),
+		}, 0, fault.ReasonBusy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -173,7 +205,8 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 // B14: a failed read is retried.
 func TestPushWaitsForRecords(t *testing.T) {
 	t.Parallel()
-	p := &pair{env: &env{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999, err: errors.New("etcd is away")}
+	p := &pair{env: &env{files: []git.File{both("hello")}, pulls: []git.Pull{ownPull(nil)}}, now: 999,
+		err: errors.New("etcd is away")}
 	if made := p.make(t, staging()); made.Wait == nil || len(made.Runs) != 0 {
 		t.Errorf("%v with %v, want a wait", made.Wait, created(made))
 	}
@@ -184,97 +217,20 @@ func TestPushWaitsForRecords(t *testing.T) {
 	}
 }
 
-// ownEventOf4 is the event that pushed4 records, to be planned.
-func ownEventOf4() plan.Input {
-	in := staging()
-	in.Event.Name, in.Event.Spec = "pull-4", &pulled4("", nil).Event.Spec
-	in.Event.Spec.ReceivedAt, in.Event.Spec.BaseRef = *second(400), "main"
-	return in
-}
-
-// pushed is the recorded push, planned that many seconds after it was received.
-func pushed(planned int, ended string) history.Record {
-	r := ran(staging(), "push-1", ended)
-	r.Event.Status.Disposition, r.Event.Status.Plan.At = v1alpha1.DispositionRuns, second(planned)
-	return r
-}
-
-// The delivery of a pull request that arrives after its push has stopped waiting does not run the
-// same pipelines again.
-func TestLatePullRequestSkipsPipelinesOfPush(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		push history.Record
-		pull func(*v1alpha1.GitEventSpec)
-		want string // the pipelines that the pull request starts
-	}{
-		"the push has started one":          {pushed(300, "a="), nil, "b"},
-		"it has ended":                      {pushed(300, "a=Failed b=Succeeded"), nil, ""},
-		"it was refused":                    {pushed(300, "a=Refused"), nil, "a b"},
-		"the push was planned just before":  {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Before = second(5), laterSHA }, "b"},
-		"the push was planned long before":  {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Before = second(60), laterSHA }, "a b"},
-		"the pull request was opened later": {pushed(0, "a="), func(s *v1alpha1.GitEventSpec) { s.HappenedAt, s.Action = second(5), "opened" }, "a b"},
-		"it is of a fork":                   {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 99 }, "a b"},
-		"it is of another branch":           {pushed(300, "a="), func(s *v1alpha1.GitEventSpec) { s.HeadRef = "other" }, "a b"},
-		"the time of the plan is not known": {func() history.Record { r := pushed(0, "a="); r.Event.Status.Plan.At = nil; return r }(), nil, "a b"},
-		"what was pushed is a tag":          {func() history.Record { r := pushed(300, "a="); r.Event.Spec.BaseRef = "refs/tags/staging"; return r }(), nil, "a b"},
-		"somebody asked the push to be rerun": {func() history.Record {
-			r := pushed(300, "a=")
-			r.Event.Spec.Rerun = &v1alpha1.Rerun{}
-			return r
-		}(), nil, "a b"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			in := ownEventOf4()
-			if c.pull != nil {
-				c.pull(in.Event.Spec)
-			}
-			p := (&pair{env: &env{files: []git.File{both("a"), both("b")}, writers: "author"}, now: 400}).knows(c.push)
-			in.Event.Spec.Actor = "author"
-			made := p.make(t, in)
-			if got := strings.Join(created(made), " "); got != c.want {
-				t.Errorf("runs %q, want %q: %v", got, c.want, reasons(made))
-			}
-		})
-	}
-}
-
-// A pull request reads what its push has started only if needed: with the setting, for its own
-// event, if something would run.
-func TestPullRequestReadsPushOnlyIfNeeded(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		change func(*plan.Input)
-		files  []git.File
-		want   int
-	}{
-		"its own event":  {func(*plan.Input) {}, []git.File{both("a"), both("b")}, 1},
-		"the setting":    {func(in *plan.Input) { in.Config.SkipPushOfPulls = false }, []git.File{both("a")}, 0},
-		"nothing to run": {func(*plan.Input) {}, []git.File{pipeline("a")}, 0},
-		"a label":        {func(in *plan.Input) { in.Event.Spec.EventType = "pull_request_labeled" }, []git.File{pulled("a", "on-label: bug")}, 0},
-		"from a fork":    {func(in *plan.Input) { in.Event.Spec.PullRequest.HeadProjectID = 99 }, []git.File{both("a")}, 0},
-	} {
-		in := ownEventOf4()
-		in.Event.Spec.PullRequest.Labels, in.Event.Spec.Actor = []string{"bug"}, "author"
-		c.change(&in)
-		p := &pair{env: &env{files: c.files, writers: "author"}}
-		made := p.make(t, in)
-		if got := p.count("records of"); got != c.want || made.Wait != nil {
-			t.Errorf("%s: %d reads, want %d (%v)", name, got, c.want, reasons(made))
-		}
-	}
-}
-
 // The number of a merged pull request is that of the one that was merged into the branch. A tag has
 // no branch.
 func TestMergedPullRequestIsOfPushedBranch(t *testing.T) {
 	t.Parallel()
-	merged := []git.Pull{{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"}}
-	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3", "refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {
+	merged := []git.Pull{
+		{Number: 3, Merged: true, BaseRef: "old"}, {Number: 5, Merged: true, BaseRef: "main"}, {Number: 6, BaseRef: "main"},
+	}
+	for ref, want := range map[string]string{"refs/heads/main": "5", "refs/heads/old": "3",
+		"refs/heads/production": "{{ pull_request_number }}", "refs/tags/v1": "3"} {
 		in := push()
 		in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = ref, ref
-		w := &env{files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged}
+		w := &env{
+			files: []git.File{pipeline("a", `on-cel-expression: "true"`, `note: "{{ pull_request_number }}"`)}, pulls: merged,
+		}
 		made := w.make(t, in)
 		if len(created(made)) != 1 || !strings.Contains(string(made.Runs[0].Manifest), `note":"`+want+`"`) {
 			t.Errorf("%s: want %q: %v %s", ref, want, reasons(made), made.Runs[0].Manifest)

@@ -17,7 +17,9 @@ import (
 func underPolicy(sender, author string) plan.Input {
 	in := saying(sender)
 	in.Event.Spec.PullRequest.HeadProjectID, in.Event.Spec.PullRequest.Author = in.Event.Spec.Project.ID, author
-	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"maintainers"}, OkToTest: []string{"maintainers", "releasers"}}}
+	in.Repository.Spec.Settings = &pacv1alpha1.Settings{
+		Policy: &pacv1alpha1.Policy{PullRequest: []string{"maintainers"}, OkToTest: []string{"maintainers", "releasers"}},
+	}
 	return in
 }
 
@@ -26,7 +28,8 @@ func ofPolicy(said string, known ...history.Record) *env {
 	for _, r := range known {
 		r.Event.Spec.PullRequest.HeadProjectID = r.Event.Spec.Project.ID
 	}
-	return &env{files: []git.File{pulled("a")}, said: said, moved: sha, records: known, teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
+	return &env{files: []git.File{pulled("a")}, said: said, moved: sha, records: known,
+		teams: map[string]string{"maintainers": "ann lea", "releasers": "rob"}}
 }
 
 // With a policy, a branch of the repository itself may wait for approval too: a user who is not
@@ -45,7 +48,8 @@ func TestApprovalUnderPolicyEndsPendingCheck(t *testing.T) {
 // S21: what a user who is not listed pushes after the comment is not approved by it.
 func TestPushAfterCommandUnderPolicyDoesNotRun(t *testing.T) {
 	t.Parallel()
-	w := ofPolicy("/test", onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns), onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending))
+	w := ofPolicy("/test", onRecord("pull-1", sha, 1, v1alpha1.DispositionRuns),
+		onRecord("pull-2", laterSHA, 7, v1alpha1.DispositionPending))
 	w.moved = laterSHA
 	if made := w.make(t, underPolicy("lea", "ann")); len(made.Runs) != 0 {
 		t.Errorf("%d runs of %s, which came after the comment and waits for approval", len(made.Runs), made.HeadSHA)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -133,7 +134,8 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Config.CheckRun(rendered, c.definition.File, d.Repository); err != nil {
+	pace := func(more time.Duration) error { return d.pauseForWork(ctx, more) }
+	if err := d.Config.CheckRun(rendered, c.definition.File, d.Repository, pace); err != nil {
 		return nil, scope.Conceal(err)
 	}
 	run.Pipeline = resolve.OriginalName(rendered) // the definition's name may have placeholders

@@ -64,7 +64,8 @@ func TestLaterLimitKeepsPlannedPriority(t *testing.T) {
 
 // What the priority and the runs both depend on is read once.
 func TestPriorityReadsNothingTwice(t *testing.T) {
-	w := &env{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")}, payload: `{"x":"y"}`}
+	w := &env{files: []git.File{pipeline("a"), edited(pipeline("b"), "true", "echo {{ body.x }} {{ files.all }}")},
+		payload: `{"x":"y"}`}
 	made := w.make(t, prioritizing(`body.x == "y" && files.all.size() == 0 ? 7 : 0`))
 	if got := shownPriority(made); got != "7" || w.count("payload") != 1 || w.count("changed") != 1 {
 		t.Errorf("the priority is %s: %v, asked %q", got, reasons(made), w.asked)

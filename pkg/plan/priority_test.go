@@ -39,25 +39,35 @@ func TestPriority(t *testing.T) {
 		asked  string // how often it is asked
 		times  int
 	}{
-		"a push":                        {text: `event == "push" ? 20 : 0`, want: "20"},
-		"no expression":                 {want: "none"},
-		"nothing runs":                  {text: "5", want: "none", change: func(w *env, _ *plan.Input) { w.files = nil }},
-		"there is no limit":             {text: "body.x", want: "none", change: func(_ *env, in *plan.Input) { in.Repository.Spec.ConcurrencyLimit = nil }, asked: "payload"},
-		"too much":                      {text: "1000", want: "100", says: "settings.queue_priority: it is beyond 100, and counts as that"},
-		"no number":                     {text: "true", want: "0", says: "does not give a whole number"},
-		"the payload":                   {text: `body.urgent ? 7 : 0`, want: "7", change: func(w *env, _ *plan.Input) { w.payload = `{"urgent":true}` }, asked: "payload", times: 1},
-		"the payload is not readable":   {text: `body.urgent ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *env, _ *plan.Input) { w.payloadErr = down() }, asked: "payload", times: 1},
-		"the changed files are cut off": {text: `files.all.exists(f, f == "x") ? 7 : 0`, want: "0", says: "it counts as 0", change: func(w *env, _ *plan.Input) { w.changedErr = down() }, asked: "changed", times: 1},
-		"what pipelines read, too": {text: `files.all.exists(f, f == "docs/x") ? 7 : 0`, want: "7", change: func(w *env, _ *plan.Input) {
-			w.files, w.changed = []git.File{pipeline("docs", `on-path-change: "[docs/**]"`)}, git.Changes{Added: []string{"docs/x"}}
-		}, asked: "changed", times: 1},
-		"an author's expressions take all steps": {text: `event == "push" ? 20 : 0`, want: "20", change: func(w *env, _ *plan.Input) {
-			w.files = []git.File{pipeline("a")}
-			long := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].map(x, ", 6) + "1" + strings.Repeat(")", 6) + ".size() > 0"
-			for i := range 12 {
-				w.files = append(w.files, git.File{Path: fmt.Sprint(".tekton/0", i, ".yaml"), Data: pipeline(fmt.Sprint("greedy", i), `on-cel-expression: "`+long+`"`).Data})
-			}
-		}},
+		"a push":        {text: `event == "push" ? 20 : 0`, want: "20"},
+		"no expression": {want: "none"},
+		"nothing runs":  {text: "5", want: "none", change: func(w *env, _ *plan.Input) { w.files = nil }},
+		"there is no limit": {text: "body.x", want: "none",
+			change: func(_ *env, in *plan.Input) { in.Repository.Spec.ConcurrencyLimit = nil }, asked: "payload"},
+		"too much": {
+			text: "1000", want: "100", says: "settings.queue_priority: it is beyond 100, and counts as that",
+		},
+		"no number": {text: "true", want: "0", says: "does not give a whole number"},
+		"the payload": {text: `body.urgent ? 7 : 0`, want: "7",
+			change: func(w *env, _ *plan.Input) { w.payload = `{"urgent":true}` }, asked: "payload", times: 1},
+		"the payload is not readable": {text: `body.urgent ? 7 : 0`, want: "0", says: "it counts as 0",
+			change: func(w *env, _ *plan.Input) { w.payloadErr = down() }, asked: "payload", times: 1},
+		"the changed files are cut off": {text: `files.all.exists(f, f == "x") ? 7 : 0`, want: "0", says: "it counts as 0",
+			change: func(w *env, _ *plan.Input) { w.changedErr = down() }, asked: "changed", times: 1},
+		"what pipelines read, too": {text: `files.all.exists(f, f == "docs/x") ? 7 : 0`, want: "7",
+			change: func(w *env, _ *plan.Input) {
+				w.files, w.changed = []git.File{pipeline("docs", `on-path-change: "[docs/**]"`)},
+					git.Changes{Added: []string{"docs/x"}}
+			}, asked: "changed", times: 1},
+		"an author's expressions take all steps": {
+			text: `event == "push" ? 20 : 0`, want: "20", change: func(w *env, _ *plan.Input) {
+				w.files = []git.File{pipeline("a")}
+				long := strings.Repeat("[1,2,3,4,5,6,7,8,9,10].map(x, ", 6) + "1" + strings.Repeat(")", 6) + ".size() > 0"
+				for i := range 12 {
+					w.files = append(w.files, git.File{Path: fmt.Sprint(".tekton/0", i, ".yaml"),
+						Data: pipeline(fmt.Sprint("greedy", i), `on-cel-expression: "`+long+`"`).Data})
+				}
+			}},
 		"it was evaluated before": {text: "50", want: "3", change: func(_ *env, in *plan.Input) {
 			before := int32(3)
 			in.Earlier = &plan.Earlier{Commits: plan.Commits{HeadSHA: sha, DefinitionSHA: sha}, Priority: &before}
@@ -76,7 +86,8 @@ func TestPriority(t *testing.T) {
 				t.Errorf("%v are created, waits for %v: %v", created(made), made.Wait, reasons(made))
 			}
 			for pipeline, reason := range reasons(made) {
-				if told := strings.Contains(reason, "settings.queue_priority"); told != (test.says != "") || !strings.Contains(reason, test.says) {
+				if told := strings.Contains(reason, "settings.queue_priority"); told != (test.says != "") ||
+					!strings.Contains(reason, test.says) {
 					t.Errorf("%s: %s; want %q", pipeline, reason, test.says)
 				}
 			}

@@ -27,14 +27,26 @@ func TestChangedFilesAreReadOnceIfNeeded(t *testing.T) {
 		files []git.File
 		want  int
 	}{
-		"200 path filters need one list":                     {many("on-path-change: 'docs/**'"), 1},
-		"200 expressions need one list":                      {many(`on-cel-expression: '"docs/**".pathChanged() || event == "x"'`), 1},
-		"no filter needs none":                               {many("max-keep-runs: '3'"), 0},
-		"a pipeline that declines anyway needs none":         {[]git.File{pipeline("a", "on-path-change: 'docs/**'", "on-label: bug")}, 0},
-		"an expression that is false anyway needs none":      {many(`on-cel-expression: '"docs/**".pathChanged() && event == "pull_request"'`), 0},
-		"a pipeline that cannot be read needs none":          {[]git.File{{Path: ".tekton/bad.yaml", Data: []byte("a: [")}}, 0},
-		"of many that decline one that does not is enough":   {append(many("on-label: bug"), pipeline("a", "on-path-change-ignore: 'docs/**'")), 1},
-		"what is said of the same files is the same for all": {[]git.File{pipeline("a", "on-path-change: '*.go'"), pipeline("b", "on-path-change-ignore: '*.go'")}, 1},
+		"200 path filters need one list": {many("on-path-change: 'docs/**'"), 1},
+		"200 expressions need one list": {
+			many(`on-cel-expression: '"docs/**".pathChanged() || event == "x"'`), 1,
+		},
+		"no filter needs none": {many("max-keep-runs: '3'"), 0},
+		"a pipeline that declines anyway needs none": {
+			[]git.File{pipeline("a", "on-path-change: 'docs/**'", "on-label: bug")}, 0,
+		},
+		"an expression that is false anyway needs none": {
+			many(`on-cel-expression: '"docs/**".pathChanged() && event == "pull_request"'`), 0,
+		},
+		"a pipeline that cannot be read needs none": {
+			[]git.File{{Path: ".tekton/bad.yaml", Data: []byte("a: [")}}, 0,
+		},
+		"of many that decline one that does not is enough": {
+			append(many("on-label: bug"), pipeline("a", "on-path-change-ignore: 'docs/**'")), 1,
+		},
+		"what is said of the same files is the same for all": {
+			[]git.File{pipeline("a", "on-path-change: '*.go'"), pipeline("b", "on-path-change-ignore: '*.go'")}, 1,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +72,9 @@ func TestPayloadIsReadOnceIfNeeded(t *testing.T) {
 		`headers["x-event"] == "push" && body.n == 12.5e0`: 1,
 	} {
 		w := &env{
-			files:   []git.File{pipeline("one", "on-cel-expression: '"+expression+"'"), pipeline("two", "on-cel-expression: '"+expression+"'")},
+			files: []git.File{
+				pipeline("one", "on-cel-expression: '"+expression+"'"), pipeline("two", "on-cel-expression: '"+expression+"'"),
+			},
 			changed: git.Changes{Modified: []string{"main.go"}}, payload: `{"a": "b", "n": 12.5}`,
 		}
 		in := push()
@@ -72,7 +86,8 @@ func TestPayloadIsReadOnceIfNeeded(t *testing.T) {
 		if files := strings.Contains(expression, "pathChanged"); (w.count("changed") > 0) != files {
 			t.Errorf("%s: %d lists of changed files", expression, w.count("changed"))
 		}
-		if got := made.Reason; got != map[bool]string{true: "NoMatch", false: "Selected"}[strings.Contains(expression, `"x" &&`)] {
+		if got := made.Reason; got != map[bool]string{true: "NoMatch",
+			false: "Selected"}[strings.Contains(expression, `"x" &&`)] {
 			t.Errorf("%s: %s, %v", expression, got, reasons(made))
 		}
 	}
@@ -80,7 +95,9 @@ func TestPayloadIsReadOnceIfNeeded(t *testing.T) {
 
 func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 	t.Parallel()
-	open := []git.Pull{{Number: 3}, {Number: 4, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
+	open := []git.Pull{
+		{Number: 3}, {Number: 4, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5},
+	}
 	tests := map[string]struct {
 		prepare     func(*env, *plan.Input)
 		runs, calls int
@@ -127,10 +144,12 @@ func TestPushOfCommitInOpenPullRequest(t *testing.T) {
 func TestFailedReadIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := &env{changedErr: down(), pullsErr: down(), files: []git.File{
-		pipeline("a", "on-path-change: '**'"), pipeline("b", "on-path-change: '**'"), pipeline("c"), pipeline("d", `on-cel-expression: '{{ pull_request_number }} == 1'`),
+		pipeline("a", "on-path-change: '**'"), pipeline("b", "on-path-change: '**'"), pipeline("c"),
+		pipeline("d", `on-cel-expression: '{{ pull_request_number }} == 1'`),
 	}}
 	made := w.make(t, push())
-	if w.count("changed") != 1 || w.count("pulls") != 1 || made.Wait == nil || len(made.Runs) != 0 || made.Disposition != v1alpha1.DispositionIgnored {
+	if w.count("changed") != 1 || w.count("pulls") != 1 || made.Wait == nil || len(made.Runs) != 0 ||
+		made.Disposition != v1alpha1.DispositionIgnored {
 		t.Errorf("asked %v, %+v", w.asked, made)
 	}
 	for _, d := range made.Decisions {
@@ -144,7 +163,8 @@ func TestReferencesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	w := &env{tree: map[string]string{"tasks/own.yaml": task, address: task}}
 	for i := range 20 {
-		w.files = append(w.files, pipeline(fmt.Sprintf("run-%02d", i), `task: "[`+address+`, tasks/own.yaml, .tekton/shared.yaml]"`))
+		w.files = append(w.files, pipeline(fmt.Sprintf("run-%02d", i),
+			`task: "[`+address+`, tasks/own.yaml, .tekton/shared.yaml]"`))
 	}
 	w.files = append(w.files, git.File{Path: ".tekton/shared.yaml", Data: []byte(task)})
 	made := w.make(t, push())

@@ -37,7 +37,8 @@ func TestRememberedApprovalsInAnyOrder(t *testing.T) {
 		for _, h := range planned {
 			h.event = h.recorded()
 			made := planAt(t, h, all, circumstances)
-			h.event.Status = v1alpha1.GitEventStatus{Disposition: made.Disposition, Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval, Reason: made.Reason}}
+			h.event.Status = v1alpha1.GitEventStatus{Disposition: made.Disposition,
+				Plan: &v1alpha1.Plan{HeadSHA: made.HeadSHA, Approval: made.Approval, Reason: made.Reason}}
 			switch why := circumstances.unfounded(h, all, made); {
 			case len(made.Runs) == 0:
 				declined++
@@ -67,7 +68,8 @@ func (s seeds) unfounded(h *happening, all []*happening, made *plan.Plan) string
 	approved := given.Of(made.HeadSHA)
 	comment := slices.IndexFunc(all, func(c *happening) bool { return c.event != nil && c.event.Name == given.Event })
 	switch {
-	case comment < 0 || !strings.HasPrefix(all[comment].kind, "/") || all[comment].planned > h.planned || !wasHead(all, approved, all[comment].at):
+	case comment < 0 || !strings.HasPrefix(all[comment].kind, "/") || all[comment].planned > h.planned ||
+		!wasHead(all, approved, all[comment].at):
 		return "no command can have been about " + approved
 	case s.fired <= all[comment].planned:
 		return "whoever has approved it could not any more"

@@ -50,7 +50,9 @@ func remembering(changes ...func(*plan.Input)) plan.Input {
 // rememberedBefore is an event that ran a commit by the approval of another.
 func rememberedBefore(of string) history.Record {
 	r := onRecord("pull-2", of, 5, v1alpha1.DispositionRuns)
-	r.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: sha, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
+	r.Event.Status.Plan.Approval = &v1alpha1.Approval{
+		By: "member", SHA: sha, Event: "comment-1", BaseRef: "main", HeadProjectID: 99,
+	}
 	return r
 }
 
@@ -68,7 +70,9 @@ func spec(change func(*v1alpha1.GitEventSpec)) func(*plan.Input) {
 
 // policed gives the Repository a policy by which only team may approve.
 func policed(in *plan.Input) {
-	in.Repository.Spec.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}}}
+	in.Repository.Spec.Settings = &pacv1alpha1.Settings{
+		Policy: &pacv1alpha1.Policy{PullRequest: []string{"team"}, OkToTest: []string{"team"}},
+	}
 }
 
 // S22: what the author of an approved pull request pushes later runs, unless one of the reasons
@@ -93,57 +97,111 @@ func TestApprovalIsRemembered(t *testing.T) {
 		reason string // "" when it runs
 		why    string
 	}{
-		"the author pushes":                   {remembering(), env{writers: "member"}, approvedFirst, "", ""},
-		"at a service that calls it update":   {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })), env{writers: "member"}, approvedFirst, "", ""},
-		"on top of what is remembered":        {remembering(), env{writers: "member"}, and(rememberedBefore(defaultSHA)), "", ""},
-		"the comment is not on record":        {remembering(), env{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", ""},
-		"a member of the team has approved":   {remembering(policed), env{teams: map[string]string{"team": "member"}}, approvedFirst, "", ""},
-		"the key is off":                      {remembering(off), env{writers: "member"}, approvedFirst, pending, "no write access"},
-		"nothing was approved":                {remembering(), env{writers: "member"}, approvedFirst[:1], pending, "no write access"},
-		"another user pushes":                 {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "eve" })), env{writers: "member"}, approvedFirst, pending, "eve pushed"},
-		"a maintainer pushes":                 {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "member" })), env{writers: "member"}, approvedFirst, pending, "member pushed"},
-		"the service names another user":      {remembering(), env{writers: "member", actor: &eve}, approvedFirst, pending, "eve pushed"},
-		"the service names nobody":            {remembering(), env{writers: "member", actor: new(string)}, approvedFirst, pending, "does not say who"},
-		"it goes to another branch":           {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.BaseRef = "release" })), env{writers: "member"}, approvedFirst, forgotten, "another target branch"},
-		"it comes from another repository":    {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 7 })), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
-		"its repository is gone":              {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.HeadProjectID = 0 })), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
-		"the approver may not write any more": {remembering(), env{}, approvedFirst, forgotten, "member may no longer approve it"},
-		"the approver is out of the team":     {remembering(policed), env{writers: "member", teams: map[string]string{"team": "x"}}, approvedFirst, forgotten, "member may no longer approve"},
-		"the approver is the author":          {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.PullRequest.Author, s.Actor = "Member", "member" })), env{writers: "member"}, approvedFirst, forgotten, "may no longer approve"},
-		"definitions were changed":            {remembering(), env{writers: "member", touched: map[string]string{laterSHA: ".tekton"}}, approvedFirst, forgotten, "a different .tekton"},
-		"OWNERS were changed":                 {remembering(), env{writers: "member", touched: map[string]string{laterSHA: "OWNERS"}}, approvedFirst, forgotten, "a different OWNERS"},
-		"aliases were changed":                {remembering(), env{writers: "member", touched: map[string]string{laterSHA: "OWNERS_ALIASES"}}, approvedFirst, forgotten, "a different OWNERS_ALIASES"},
+		"the author pushes": {remembering(), env{writers: "member"}, approvedFirst, "", ""},
+		"at a service that calls it update": {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Action = "update" })),
+			env{writers: "member"}, approvedFirst, "", ""},
+		"on top of what is remembered": {
+			remembering(), env{writers: "member"}, and(rememberedBefore(defaultSHA)), "", "",
+		},
+		"the comment is not on record": {
+			remembering(), env{writers: "member"}, []history.Record{rememberedBefore(defaultSHA)}, "", "",
+		},
+		"a member of the team has approved": {
+			remembering(policed), env{teams: map[string]string{"team": "member"}}, approvedFirst, "", "",
+		},
+		"the key is off": {
+			remembering(off), env{writers: "member"}, approvedFirst, pending, "no write access",
+		},
+		"nothing was approved": {
+			remembering(), env{writers: "member"}, approvedFirst[:1], pending, "no write access",
+		},
+		"another user pushes": {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "eve" })),
+			env{writers: "member"}, approvedFirst, pending, "eve pushed"},
+		"a maintainer pushes": {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Actor = "member" })),
+			env{writers: "member"}, approvedFirst, pending, "member pushed"},
+		"the service names another user": {
+			remembering(), env{writers: "member", actor: &eve}, approvedFirst, pending, "eve pushed",
+		},
+		"the service names nobody": {
+			remembering(), env{writers: "member", actor: new(string)}, approvedFirst, pending, "does not say who",
+		},
+		"it goes to another branch": {remembering(spec(func(s *v1alpha1.GitEventSpec) { s.BaseRef = "release" })),
+			env{writers: "member"}, approvedFirst, forgotten, "another target branch"},
+		"it comes from another repository": {remembering(spec(func(s *v1alpha1.GitEventSpec) {
+			s.PullRequest.HeadProjectID = 7
+		})), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"its repository is gone": {remembering(spec(func(s *v1alpha1.GitEventSpec) {
+			s.PullRequest.HeadProjectID = 0
+		})), env{writers: "member"}, approvedFirst, forgotten, "another repository"},
+		"the approver may not write any more": {
+			remembering(), env{}, approvedFirst, forgotten, "member may no longer approve it",
+		},
+		"the approver is out of the team": {remembering(policed), env{writers: "member",
+			teams: map[string]string{"team": "x"}}, approvedFirst, forgotten, "member may no longer approve"},
+		"the approver is the author": {remembering(spec(func(s *v1alpha1.GitEventSpec) {
+			s.PullRequest.Author, s.Actor = "Member", "member"
+		})), env{writers: "member"}, approvedFirst, forgotten, "may no longer approve"},
+		"definitions were changed": {remembering(), env{
+			writers: "member", touched: map[string]string{laterSHA: ".tekton"},
+		}, approvedFirst, forgotten, "a different .tekton"},
+		"OWNERS were changed": {remembering(), env{
+			writers: "member", touched: map[string]string{laterSHA: "OWNERS"},
+		}, approvedFirst, forgotten, "a different OWNERS"},
+		"aliases were changed": {remembering(), env{
+			writers: "member", touched: map[string]string{laterSHA: "OWNERS_ALIASES"},
+		}, approvedFirst, forgotten, "a different OWNERS_ALIASES"},
 		"it is changed from what was approved, though not from what is remembered": {
-			remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Before = defaultSHA })), env{writers: "member", touched: map[string]string{laterSHA: ".tekton"}},
+			remembering(spec(func(s *v1alpha1.GitEventSpec) { s.Before = defaultSHA })),
+			env{writers: "member", touched: map[string]string{laterSHA: ".tekton"}},
 			and(rememberedBefore(defaultSHA)), forgotten, "a different .tekton",
 		},
-		"what was approved is gone":              {remembering(), env{writers: "member", differErr: fault.Invalidf("NotComparable", "no commit")}, approvedFirst, forgotten, "cannot be found out: no commit"},
-		"the approver may not be asked for":      {remembering(), env{fails: "access of member", failsWith: forbidden()}, approvedFirst, forgotten, "asking for the access of member: 403"},
-		"it was forgotten before":                {remembering(), env{writers: "member"}, and(forgottenBefore()), forgotten, "since commit " + defaultSHA},
-		"a writer labels what is remembered":     {remembering(labelled), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
-		"a writer labels what nobody has judged": {remembering(labelled), env{writers: "member"}, approvedFirst, ignored, "no write access"},
-		"what is remembered is opened again":     {remembering(reopened), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", ""},
-		"it is opened again with a new commit":   {remembering(reopened), env{writers: "member"}, approvedFirst, pending, "no write access"},
-		"opened again without the approver":      {remembering(reopened), env{}, and(rememberedBefore(laterSHA)), forgotten, "may no longer approve"},
-		"opened again with the key off":          {remembering(reopened, off), env{writers: "member"}, and(rememberedBefore(laterSHA)), pending, "no write access"},
+		"what was approved is gone": {remembering(), env{
+			writers: "member", differErr: fault.Invalidf("NotComparable", "no commit"),
+		}, approvedFirst, forgotten, "cannot be found out: no commit"},
+		"the approver may not be asked for": {remembering(), env{fails: "access of member", failsWith: forbidden()},
+			approvedFirst, forgotten, "asking for the access of member: 403"},
+		"it was forgotten before": {
+			remembering(), env{writers: "member"}, and(forgottenBefore()), forgotten, "since commit " + defaultSHA,
+		},
+		"a writer labels what is remembered": {
+			remembering(labelled), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", "",
+		},
+		"a writer labels what nobody has judged": {
+			remembering(labelled), env{writers: "member"}, approvedFirst, ignored, "no write access",
+		},
+		"what is remembered is opened again": {
+			remembering(reopened), env{writers: "member"}, and(rememberedBefore(laterSHA)), "", "",
+		},
+		"it is opened again with a new commit": {
+			remembering(reopened), env{writers: "member"}, approvedFirst, pending, "no write access",
+		},
+		"opened again without the approver": {
+			remembering(reopened), env{}, and(rememberedBefore(laterSHA)), forgotten, "may no longer approve",
+		},
+		"opened again with the key off": {
+			remembering(reopened, off), env{writers: "member"}, and(rememberedBefore(laterSHA)), pending, "no write access",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.env.files, c.env.records = []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, c.known
 			made := c.env.make(t, c.in)
 			if c.reason != "" {
-				if made.Reason != c.reason || !strings.Contains(made.Message, c.why) || len(made.Runs) != 0 || made.Approval != nil || made.EndsPending {
+				if made.Reason != c.reason || !strings.Contains(made.Message, c.why) || len(made.Runs) != 0 ||
+					made.Approval != nil || made.EndsPending {
 					t.Errorf("%s, %q, %+v, want %s with %q", made.Reason, made.Message, made.Approval, c.reason, c.why)
 				}
 				return
 			}
-			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != laterSHA || made.Approval == nil || !made.EndsPending {
+			if made.Disposition != v1alpha1.DispositionRuns || made.HeadSHA != laterSHA || made.Approval == nil ||
+				!made.EndsPending {
 				t.Fatalf("%+v, %q, want that %s runs", made.Ending, made.Message, laterSHA)
 			}
 			if a := made.Approval; a.By != "member" || a.SHA != sha || a.Event != "comment-1" {
 				t.Errorf("%+v", a)
 			}
-			if note := made.Runs[0].Note; !strings.Contains(note, "member has approved commit "+sha+", which is remembered for commit "+laterSHA) {
+			if note := made.Runs[0].Note; !strings.Contains(note,
+				"member has approved commit "+sha+", which is remembered for commit "+laterSHA) {
 				t.Errorf("the run is told with %q", note)
 			}
 			if want := "differ " + sha[:7] + " " + laterSHA[:7]; c.env.count(want) != 1 {
@@ -158,9 +216,11 @@ func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 	t.Parallel()
 	author := "author"
 	for name, w := range map[string]*env{
-		"who has pushed":                      {writers: "member", actor: &author, actorErr: down()},
-		"whether the approver may still":      {fails: "access of member"},
-		"with a login that does not work":     {fails: "access of member", failsWith: fault.Operatorf(fault.ReasonCredentialsRefused, "401")},
+		"who has pushed":                 {writers: "member", actor: &author, actorErr: down()},
+		"whether the approver may still": {fails: "access of member"},
+		"with a login that does not work": {
+			fails: "access of member", failsWith: fault.Operatorf(fault.ReasonCredentialsRefused, "401"),
+		},
 		"whether OWNERS name the approver":    {fails: "ownership of member"},
 		"whether definitions were changed":    {writers: "member", differErr: down()},
 		"what is on record":                   {writers: "member", recordsErr: down()},
@@ -174,70 +234,6 @@ func TestRememberedApprovalWaitsForFacts(t *testing.T) {
 		made, err := plan.Make(t.Context(), in, w.sources())
 		if err == nil || made.Disposition != "" || made.Approval != nil || len(made.Runs) != 0 {
 			t.Errorf("%s: %v, %+v", name, err, made)
-		}
-	}
-}
-
-// A command on a remembered commit approves that commit, or nothing (S21).
-func TestCommandIgnoresRememberedApproval(t *testing.T) {
-	t.Parallel()
-	in := saying("member")
-	config := *in.Config
-	config.RememberApprovals = true
-	in.Config = &config
-	for head, runs := range map[string]bool{sha: true, laterSHA: false} {
-		w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, writers: "member", said: "/test", moved: head}
-		w.records = []history.Record{onRecord("pull-1", sha, 1, ""), approvedBefore(defaultSHA, "main"), onRecord("pull-2", laterSHA, 7, "")}
-		if head == sha {
-			w.records = w.records[:2]
-		}
-		made := w.make(t, in)
-		if (len(made.Runs) > 0) != runs || runs && made.Approval.SHA != "" || w.count("differ") != 0 {
-			t.Errorf("%s: %+v, approval %+v, asked %v", head, made.Ending, made.Approval, w.asked)
-		}
-	}
-}
-
-// A remembered commit has the definitions of the default branch. If the Repository says that they
-// are the commit's own, it has those of the approved commit, because .tekton may refer to any file.
-func TestRememberedApprovalUsesApprovedDefinitions(t *testing.T) {
-	t.Parallel()
-	for provenance, want := range map[string]string{"": defaultSHA, "source": sha} {
-		in := remembering()
-		in.Repository.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: provenance}
-		w := &env{files: []git.File{pulled("a")}, writers: "member", records: []history.Record{approvedBefore(sha, "main")}}
-		made := w.make(t, in)
-		if made.DefinitionSHA != want || made.HeadSHA != laterSHA || w.count("files "+want) != 1 {
-			t.Errorf("%q: definitions of %s, want %s; asked %v", provenance, made.DefinitionSHA, want, w.asked)
-		}
-	}
-}
-
-// S27: what ran because of a remembered approval runs again on request while the approval counts,
-// which is checked again.
-func TestRerunUsesRememberedApproval(t *testing.T) {
-	t.Parallel()
-	before := ran(forked(), "pull-1", "a=Failed")
-	before.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", SHA: laterSHA, Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
-	for name, c := range map[string]struct {
-		remember bool
-		writers  string
-		touched  map[string]string
-		runs     int
-	}{
-		"it is remembered":              {true, "presser member", nil, 1},
-		"the setting is off":            {false, "presser member", nil, 0},
-		"the approver may not any more": {true, "presser", nil, 0},
-		"definitions are others'":       {true, "presser member", map[string]string{sha: ".tekton"}, 0},
-	} {
-		w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}, touched: c.touched}, byNumber: map[int64][]history.Record{4: {before}}}
-		w.true = described(sha, 99, "author")
-		in := pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}})
-		config := *in.Config
-		config.RememberApprovals, in.Config = c.remember, &config
-		made, err := w.make(t, in)
-		if err != nil || len(made.Runs) != c.runs || c.runs > 0 && made.Approval.SHA != laterSHA {
-			t.Errorf("%s: %v, %+v, approval %+v, want %d runs", name, err, made.Ending, made.Approval, c.runs)
 		}
 	}
 }

@@ -3,7 +3,6 @@
 package plan_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +56,8 @@ func ofPull(number int64) plan.Input {
 func described(head string, project int64, author string) func(*v1alpha1.GitEventSpec) {
 	return func(s *v1alpha1.GitEventSpec) {
 		if s.PullRequest != nil {
-			s.SHA, s.BaseRef, s.HeadRef, s.PullRequest.HeadProjectID, s.PullRequest.Author = head, "main", "topic", project, author
+			s.SHA, s.BaseRef, s.HeadRef, s.PullRequest.HeadProjectID, s.PullRequest.Author = head, "main", "topic", project,
+				author
 		}
 	}
 }
@@ -81,20 +81,32 @@ func TestRerunOfOneCheck(t *testing.T) {
 		ref      string
 		number   int64
 	}{
-		"of a push":                        {map[int64][]history.Record{0: {ran(tag, "push-1", "a=Failed b=Failed")}}, runOf("push-1", "b"), nil, "refs/tags/v1", 0},
-		"of a push with a pull request":    {map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}, 4: {ran(ofPull(4), "pull-1", "b=Failed")}}, runOf("push-1", "b"), []int64{4}, "refs/heads/main", 0},
-		"of a pull request":                {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed b=Refused")}}, runOf("pull-1", "b"), []int64{4}, "main", 4},
-		"of one that the service names":    {map[int64][]history.Record{7: {ran(ofPull(7), "pull-1", "b=Succeeded")}}, runOf("pull-1", "b"), nil, "main", 7},
-		"of a pull request's re-run":       {map[int64][]history.Record{4: {ran(rerunOf("pull-1", "b"), "rerun-1", "b=Failed")}}, runOf("rerun-1", "b"), []int64{4}, "main", 4},
-		"of a tag's re-run, with a branch": {map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=Failed"), ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed")}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
-		"of which nothing is on record":    {nil, "b-0123", []int64{4}, "main", 4},
-		"of a push of which nothing is":    {nil, "b-0123", nil, "refs/heads/topic", 0},
+		"of a push": {map[int64][]history.Record{0: {ran(tag, "push-1", "a=Failed b=Failed")}},
+			runOf("push-1", "b"), nil, "refs/tags/v1", 0},
+		"of a push with a pull request": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "b=Failed")}, 4: {ran(ofPull(4), "pull-1", "b=Failed")},
+		}, runOf("push-1", "b"), []int64{4}, "refs/heads/main", 0},
+		"of a pull request": {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed b=Refused")}},
+			runOf("pull-1", "b"), []int64{4}, "main", 4},
+		"of one that the service names": {
+			map[int64][]history.Record{7: {ran(ofPull(7), "pull-1", "b=Succeeded")}}, runOf("pull-1", "b"), nil, "main", 7,
+		},
+		"of a pull request's re-run": {map[int64][]history.Record{4: {ran(rerunOf("pull-1", "b"), "rerun-1",
+			"b=Failed")}}, runOf("rerun-1", "b"), []int64{4}, "main", 4},
+		"of a tag's re-run, with a branch": {map[int64][]history.Record{0: {
+			ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=Failed"),
+			ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed"),
+		}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
+		"of which nothing is on record": {nil, "b-0123", []int64{4}, "main", 4},
+		"of a push of which nothing is": {nil, "b-0123", nil, "refs/heads/topic", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := pressed(v1alpha1.Rerun{Check: "Pipelines as Code CI / b", ExternalID: c.external, Pulls: c.pulls})
 			in.Event.Spec.BaseRef, in.Event.Spec.HeadRef = "refs/heads/topic", "refs/heads/topic"
-			w := &past{env: &env{writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")}}, byNumber: c.byNumber}
+			w := &past{env: &env{
+				writers: "presser author", files: []git.File{pipeline("a"), edited(pipeline("b"), "[push]", "[incoming]")},
+			}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			if c.number == 7 {
 				w.pulls = []git.Pull{{Number: 6}, {Number: 7, Open: true}}
@@ -107,15 +119,19 @@ func TestRerunOfOneCheck(t *testing.T) {
 			if pr := made.Spec.PullRequest; pr != nil {
 				number, subject.PullRequest = pr.Number, pr
 			}
-			if diff := cmp.Diff([]string{"b"}, created(made)); diff != "" || made.Spec.BaseRef != c.ref || number != c.number || made.HeadSHA != sha || w.about != subject.Subject() {
-				t.Errorf("%s to %q of pull request %d at %s, about %s: %v", diff, made.Spec.BaseRef, number, made.HeadSHA, w.about, made.Decisions)
+			if diff := cmp.Diff([]string{"b"}, created(made)); diff != "" || made.Spec.BaseRef != c.ref || number != c.number ||
+				made.HeadSHA != sha || w.about != subject.Subject() {
+				t.Errorf("%s to %q of pull request %d at %s, about %s: %v", diff, made.Spec.BaseRef, number, made.HeadSHA, w.about,
+					made.Decisions)
 			}
 			// A user who closes the pull request afterwards cancels it with the pull request's
 			// events.
-			if about, complete := slices.Index(w.asked, "about"), slices.Index(w.asked, "complete"); about < 0 || complete < about {
+			if about, complete := slices.Index(w.asked, "about"), slices.Index(w.asked, "complete"); about < 0 ||
+				complete < about {
 				t.Errorf("%v, want it written down what it is about before the Git service is asked", w.asked)
 			}
-			if want := map[bool]string{true: "pull_request", false: "push"}[number != 0]; made.Spec.EventType != want || string(made.Spec.Trigger) != want {
+			if want := map[bool]string{true: "pull_request", false: "push"}[number != 0]; made.Spec.EventType != want ||
+				string(made.Spec.Trigger) != want {
 				t.Errorf("%s %s, want %s", made.Spec.Trigger, made.Spec.EventType, want)
 			}
 		})
@@ -141,26 +157,56 @@ func TestRerunOfAllChecks(t *testing.T) {
 		number   int64
 		ref      string
 	}{
-		"the failed, cancelled, deleted, refused": {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded c=Cancelled d=Refused")}}, []string{"a", "c", "d"}, 0, "refs/heads/main"},
-		"not what succeeded meanwhile":            {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"what failed meanwhile":                   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Succeeded"), all("rerun-1", "a=Succeeded b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what runs":                           {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=")}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what was received first, runs last":  {map[int64][]history.Record{0: {ran(push(), "push-1", "a= b=Succeeded"), all("rerun-1", "a=Failed")}}, nil, 0, "refs/heads/main"},
-		"nothing while all of it runs":            {map[int64][]history.Record{0: {ran(push(), "push-1", "a= b=")}}, nil, 0, "refs/heads/main"},
-		"all of a green commit":                   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded")}}, []string{"a", "b"}, 0, "refs/heads/main"},
-		"nothing of one that is no failure yet":   {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded c=")}}, nil, 0, "refs/heads/main"},
-		"what an event that gave up left":         {map[int64][]history.Record{0: {gaveUp}}, []string{"b"}, 0, "refs/heads/main"},
-		"not what runs of an event as a whole":    {map[int64][]history.Record{0: {skipped, all("rerun-1", "a=")}}, nil, 0, "refs/heads/main"},
-		"the pull request before the push":        {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Failed")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"a"}, 4, "main"},
-		"the push, if only it failed":             {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ran(push(), "push-1", "b=Failed")}}, []string{"b"}, 0, "refs/heads/main"},
-		"the pull request, if the push was none":  {map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ignored}}, []string{"a"}, 4, "main"},
-		"one ref's":                               {map[int64][]history.Record{0: {ran(push(), "push-1", "a=Failed b=Failed"), ran(tag, "push-2", "b=Failed")}}, []string{"b"}, 0, "refs/tags/v1"},
-		"what was skipped":                        {map[int64][]history.Record{0: {skipped}}, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
-		"whatever is for it, with no record":      {nil, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
+		"the failed, cancelled, deleted, refused": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a=Failed b=Succeeded c=Cancelled d=Refused")},
+		}, []string{"a", "c", "d"}, 0, "refs/heads/main"},
+		"not what succeeded meanwhile": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=Succeeded b=Failed")},
+		}, []string{"b"}, 0, "refs/heads/main"},
+		"what failed meanwhile": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a=Failed b=Succeeded"), all("rerun-1", "a=Succeeded b=Failed")},
+		}, []string{"b"}, 0, "refs/heads/main"},
+		"not what runs": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a=Failed b=Failed"), all("rerun-1", "a=")},
+		}, []string{"b"}, 0, "refs/heads/main"},
+		"not what was received first, runs last": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a= b=Succeeded"), all("rerun-1", "a=Failed")},
+		}, nil, 0, "refs/heads/main"},
+		"nothing while all of it runs": {
+			map[int64][]history.Record{0: {ran(push(), "push-1", "a= b=")}}, nil, 0, "refs/heads/main",
+		},
+		"all of a green commit": {map[int64][]history.Record{0: {ran(push(), "push-1",
+			"a=Succeeded b=Succeeded")}}, []string{"a", "b"}, 0, "refs/heads/main"},
+		"nothing of one that is no failure yet": {
+			map[int64][]history.Record{0: {ran(push(), "push-1", "a=Succeeded b=Succeeded c=")}}, nil, 0, "refs/heads/main",
+		},
+		"what an event that gave up left": {
+			map[int64][]history.Record{0: {gaveUp}}, []string{"b"}, 0, "refs/heads/main",
+		},
+		"not what runs of an event as a whole": {
+			map[int64][]history.Record{0: {skipped, all("rerun-1", "a=")}}, nil, 0, "refs/heads/main",
+		},
+		"the pull request before the push": {map[int64][]history.Record{
+			4: {ran(ofPull(4), "pull-1", "a=Failed")}, 0: {ran(push(), "push-1", "b=Failed")},
+		}, []string{"a"}, 4, "main"},
+		"the push, if only it failed": {map[int64][]history.Record{
+			4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ran(push(), "push-1", "b=Failed")},
+		}, []string{"b"}, 0, "refs/heads/main"},
+		"the pull request, if the push was none": {
+			map[int64][]history.Record{4: {ran(ofPull(4), "pull-1", "a=Succeeded")}, 0: {ignored}}, []string{"a"}, 4, "main",
+		},
+		"one ref's": {map[int64][]history.Record{
+			0: {ran(push(), "push-1", "a=Failed b=Failed"), ran(tag, "push-2", "b=Failed")},
+		}, []string{"b"}, 0, "refs/tags/v1"},
+		"what was skipped": {
+			map[int64][]history.Record{0: {skipped}}, []string{"a", "b", "c", "d"}, 0, "refs/heads/main",
+		},
+		"whatever is for it, with no record": {nil, []string{"a", "b", "c", "d"}, 0, "refs/heads/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{env: &env{writers: "presser author", skipCI: true, files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
+			w := &past{env: &env{writers: "presser author", skipCI: true,
+				files: []git.File{pipeline("a"), pipeline("b"), pipeline("c"), pipeline("d")}}, byNumber: c.byNumber}
 			w.true = described(sha, 5, "author")
 			rerun := v1alpha1.Rerun{All: true}
 			if c.byNumber[4] != nil {
@@ -175,94 +221,9 @@ func TestRerunOfAllChecks(t *testing.T) {
 				number = made.Spec.PullRequest.Number
 			}
 			if diff := cmp.Diff(c.want, created(made)); diff != "" || number != c.number || made.Spec.BaseRef != c.ref {
-				t.Errorf("%s of pull request %d to %s, want %d to %s: %v", diff, number, made.Spec.BaseRef, c.number, c.ref, made.Decisions)
+				t.Errorf("%s of pull request %d to %s, want %d to %s: %v", diff, number, made.Spec.BaseRef, c.number, c.ref,
+					made.Decisions)
 			}
 		})
-	}
-}
-
-// S27: a re-run needs write access, read before anything else. A fork's commit runs again only if
-// it ran before and its author has write access.
-func TestRerunNeedsWriteAccess(t *testing.T) {
-	t.Parallel()
-	before := map[int64][]history.Record{4: {ran(forked(), "pull-1", "a=Failed")}}
-	waits := ran(forked(), "pull-1", "")
-	waits.Event.Status.Disposition = v1alpha1.DispositionPending
-	approved := ran(forked(), "comment-1", "a=Failed")
-	approved.Event.Status.Plan.Approval = &v1alpha1.Approval{By: "member", Event: "comment-1", BaseRef: "main", HeadProjectID: 99}
-	for name, c := range map[string]struct {
-		byNumber map[int64][]history.Record
-		writers  string
-		head     string
-		reason   string // "" runs
-		calls    int
-	}{
-		"nobody":                                {before, "author", sha, "NotApproved", 1},
-		"a writer, of a writer's fork":          {before, "presser author", sha, "", 0},
-		"a writer, of an older commit":          {before, "presser author", defaultSHA, "", 0},
-		"a writer, of an untrusted user's fork": {before, "presser", sha, "Ignored: NotApproved", 0},
-		"a writer, of an approved commit":       {map[int64][]history.Record{4: {approved}}, "presser", sha, "", 0},
-		"a writer, of what nobody allowed":      {map[int64][]history.Record{4: {waits}}, "presser author", sha, "NotApproved", 0},
-		"a writer, without a record":            {nil, "presser author", sha, "NotApproved", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &past{env: &env{writers: c.writers, files: []git.File{pipeline("a")}}, byNumber: c.byNumber}
-			w.true = described(c.head, 99, "author")
-			made, err := w.make(t, pressed(v1alpha1.Rerun{All: true, Pulls: []int64{4}}))
-			got := ""
-			var end *plan.IgnoredError
-			switch {
-			case errors.As(err, &end):
-				got = end.Why.Reason
-			case err != nil:
-				t.Fatal(err)
-			case made.Disposition != v1alpha1.DispositionRuns:
-				got = string(made.Disposition) + ": " + made.Reason
-			case made.HeadSHA != sha:
-				t.Errorf("it runs %s", made.HeadSHA)
-			}
-			if got != c.reason || c.calls > 0 && len(w.asked) != c.calls {
-				t.Errorf("%q after %v, want %q", got, w.asked, c.reason)
-			}
-		})
-	}
-}
-
-// While the user's permission, the records or the pull requests of the commit are not known,
-// nothing is decided.
-func TestRerunIsRetried(t *testing.T) {
-	t.Parallel()
-	for name, fail := range map[string]func(*past){
-		"who may": func(p *past) { p.accessErr = down() }, "what ran": func(p *past) { p.err = down() }, "what holds it": func(p *past) { p.pullsErr = down() },
-	} {
-		w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
-		fail(w)
-		_, err := w.make(t, pressed(v1alpha1.Rerun{All: true}))
-		var end *plan.IgnoredError
-		if err == nil || errors.As(err, &end) {
-			t.Errorf("%s: %v, want a wait", name, err)
-		}
-	}
-}
-
-// A commit of which only a check's name is known runs only at its pull request's head, and nowhere
-// if GitHub names no place.
-func TestRerunOfUnknownCheck(t *testing.T) {
-	t.Parallel()
-	w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a")}}}
-	w.true = described(defaultSHA, 5, "author")
-	for reason, in := range map[string]plan.Input{
-		"NotTheHead":   pressed(v1alpha1.Rerun{Check: "x", ExternalID: "y", Pulls: []int64{4}}),
-		"UnknownCheck": pressed(v1alpha1.Rerun{Check: "x", ExternalID: "y"}),
-	} {
-		if reason == "UnknownCheck" {
-			in.Event.Spec.BaseRef = ""
-		}
-		_, err := w.make(t, in)
-		var end *plan.IgnoredError
-		if !errors.As(err, &end) || end.Why.Reason != reason {
-			t.Errorf("%v, want %s", err, reason)
-		}
 	}
 }

@@ -48,23 +48,46 @@ func TestRetestStartsUnsuccessfulPipelines(t *testing.T) {
 		records []history.Record
 		want    []string
 	}{
-		"nothing ever ran":                         {nil, []string{"a", "b", "c"}},
-		"another commit's runs do not count":       {[]history.Record{recorded(defaultSHA, true, "a Succeeded", "b Succeeded")}, []string{"a", "b", "c"}},
-		"what failed, was cancelled or deleted":    {[]history.Record{recorded(sha, true, "a Failed", "b Cancelled", "c Deleted")}, []string{"a", "b", "c"}},
-		"what succeeded is left":                   {[]history.Record{recorded(sha, true, "a Failed", "b Succeeded")}, []string{"a", "c"}},
-		"what was refused":                         {[]history.Record{recorded(sha, true, "a refused", "b Succeeded", "c Succeeded")}, []string{"a"}},
-		"what runs is left":                        {[]history.Record{recorded(sha, false, "a running", "b Failed", "c Succeeded")}, []string{"b"}},
-		"what was received first and runs last":    {[]history.Record{recorded(sha, false, "a running", "b Succeeded", "c Succeeded"), recorded(sha, true, "a Failed")}, nil},
-		"what an event that gave up left behind":   {[]history.Record{recorded(sha, true, "a running", "b Succeeded", "c Succeeded")}, []string{"a"}},
-		"a later failure hides an older success":   {[]history.Record{recorded(sha, true, "a Succeeded", "b Succeeded", "c Succeeded"), recorded(sha, true, "b Failed")}, []string{"b"}},
-		"a later success hides an older failure":   {[]history.Record{recorded(sha, true, "a Failed", "b Failed", "c Failed"), recorded(sha, true, "b Succeeded")}, []string{"a", "c"}},
-		"the commit's own event is about to begin": {[]history.Record{recorded(sha, true, "a Failed"), unplanned}, []string{"a"}},
-		"a label's event does not begin the rest":  {[]history.Record{recorded(sha, true, "a Succeeded"), labelled}, []string{"b", "c"}},
+		"nothing ever ran": {nil, []string{"a", "b", "c"}},
+		"another commit's runs do not count": {
+			[]history.Record{recorded(defaultSHA, true, "a Succeeded", "b Succeeded")}, []string{"a", "b", "c"},
+		},
+		"what failed, was cancelled or deleted": {
+			[]history.Record{recorded(sha, true, "a Failed", "b Cancelled", "c Deleted")}, []string{"a", "b", "c"},
+		},
+		"what succeeded is left": {
+			[]history.Record{recorded(sha, true, "a Failed", "b Succeeded")}, []string{"a", "c"},
+		},
+		"what was refused": {
+			[]history.Record{recorded(sha, true, "a refused", "b Succeeded", "c Succeeded")}, []string{"a"},
+		},
+		"what runs is left": {
+			[]history.Record{recorded(sha, false, "a running", "b Failed", "c Succeeded")}, []string{"b"},
+		},
+		"what was received first and runs last": {[]history.Record{
+			recorded(sha, false, "a running", "b Succeeded", "c Succeeded"), recorded(sha, true, "a Failed"),
+		}, nil},
+		"what an event that gave up left behind": {
+			[]history.Record{recorded(sha, true, "a running", "b Succeeded", "c Succeeded")}, []string{"a"},
+		},
+		"a later failure hides an older success": {[]history.Record{
+			recorded(sha, true, "a Succeeded", "b Succeeded", "c Succeeded"), recorded(sha, true, "b Failed"),
+		}, []string{"b"}},
+		"a later success hides an older failure": {[]history.Record{
+			recorded(sha, true, "a Failed", "b Failed", "c Failed"), recorded(sha, true, "b Succeeded"),
+		}, []string{"a", "c"}},
+		"the commit's own event is about to begin": {
+			[]history.Record{recorded(sha, true, "a Failed"), unplanned}, []string{"a"},
+		},
+		"a label's event does not begin the rest": {
+			[]history.Record{recorded(sha, true, "a Succeeded"), labelled}, []string{"b", "c"},
+		},
 	} {
 		w := written("/retest")
 		w.files, w.records = []git.File{pulled("a"), pulled("b"), pulled("c"), pipeline("pushed")}, test.records
 		made := w.make(t, commentedHere())
-		if diff := cmp.Diff(test.want, created(made)); diff != "" || w.count("records") != 1 || made.Spec.EventType != "retest-all-comment" {
+		if diff := cmp.Diff(test.want, created(made)); diff != "" || w.count("records") != 1 ||
+			made.Spec.EventType != "retest-all-comment" {
 			t.Errorf("%s: asked %v: %s", name, w.asked, diff)
 		}
 	}
@@ -83,7 +106,8 @@ func TestRetestOfSuccessStartsNothing(t *testing.T) {
 	w := written("/retest")
 	w.files, w.records = []git.File{pulled("a")}, done
 	made := w.make(t, commentedHere())
-	if len(made.Runs) != 0 || made.Reason != "NothingToRetest" || reasons(made)["a"] != "its latest run on this commit, a-run, succeeded" {
+	if len(made.Runs) != 0 || made.Reason != "NothingToRetest" ||
+		reasons(made)["a"] != "its latest run on this commit, a-run, succeeded" {
 		t.Errorf("%+v", made)
 	}
 	for _, comment := range []string{"/retest a", "/test", "/test a"} {
@@ -114,7 +138,9 @@ func TestOlderEventSkipsPipelinesOfApproval(t *testing.T) {
 	for happened, runs := range map[int]int{1: 0, 2: 0, 3: 1, 4: 1} {
 		in := forked()
 		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = "reopened", second(happened), *second(4)
-		w := &env{files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval}}
+		w := &env{
+			files: []git.File{pipeline("a", `on-cel-expression: 'event_type != ""'`)}, records: []history.Record{approval},
+		}
 		if made := w.make(t, in); len(made.Runs) != runs {
 			t.Errorf("of second %d: %d runs, want %d: %+v", happened, len(made.Runs), runs, made.Decisions)
 		}

@@ -17,7 +17,9 @@ import (
 // pipelines of other files start.
 func TestDocumentOfUnknownKindFailsOwnCheck(t *testing.T) {
 	t.Parallel()
-	wrong := git.File{Path: ".tekton/wrong.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: PipeLineRun\nmetadata: {name: wrong}\n")}
+	wrong := git.File{
+		Path: ".tekton/wrong.yaml", Data: []byte("apiVersion: tekton.dev/v1\nkind: PipeLineRun\nmetadata: {name: wrong}\n"),
+	}
 	const refused = ".tekton/wrong.yaml UnknownKind .tekton/wrong.yaml:2:7: kind: Tekton has no kind PipeLineRun: write kind: PipelineRun"
 	pull := forked()
 	for name, c := range map[string]struct {
@@ -26,13 +28,21 @@ func TestDocumentOfUnknownKindFailsOwnCheck(t *testing.T) {
 		files []git.File
 		want  []string
 	}{
-		"a push":                             {push(), "", []git.File{wrong, pipeline("build")}, []string{refused, "build"}},
-		"a push of the one file":             {push(), "", []git.File{wrong}, []string{refused}},
-		"a pull request":                     {pull, "", []git.File{pulled("build"), wrong}, []string{"build", refused}},
-		"a comment":                          {commented(), "/deploy", []git.File{wrong, pipeline("deploy", "on-comment: ^/deploy")}, []string{"deploy"}},
-		"a command that names another":       {commented(), "/test build", []git.File{wrong, pulled("build")}, []string{"build"}},
-		"a command that names no pipeline":   {commented(), "/test", []git.File{wrong, pulled("build")}, []string{refused, "build"}},
-		"another project's kind in the file": {push(), "", []git.File{{Path: "x.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\n")}}, nil},
+		"a push":                 {push(), "", []git.File{wrong, pipeline("build")}, []string{refused, "build"}},
+		"a push of the one file": {push(), "", []git.File{wrong}, []string{refused}},
+		"a pull request":         {pull, "", []git.File{pulled("build"), wrong}, []string{"build", refused}},
+		"a comment": {
+			commented(), "/deploy", []git.File{wrong, pipeline("deploy", "on-comment: ^/deploy")}, []string{"deploy"},
+		},
+		"a command that names another": {
+			commented(), "/test build", []git.File{wrong, pulled("build")}, []string{"build"},
+		},
+		"a command that names no pipeline": {
+			commented(), "/test", []git.File{wrong, pulled("build")}, []string{refused, "build"},
+		},
+		"another project's kind in the file": {
+			push(), "", []git.File{{Path: "x.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\n")}}, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

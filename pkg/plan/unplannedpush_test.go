@@ -16,7 +16,8 @@ import (
 func TestUntrustedPushRunsConfinedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	pushed := onRecord("pull-2", sha, 3, "")
-	pushed.Event.Spec.Before, pushed.Event.Spec.Actor, pushed.Event.Status = laterSHA, "stranger", v1alpha1.GitEventStatus{}
+	pushed.Event.Spec.Before, pushed.Event.Spec.Actor, pushed.Event.Status = laterSHA, "stranger",
+		v1alpha1.GitEventStatus{}
 	w := &env{files: []git.File{pulled("a")}, writers: "member author", said: "/test", moved: sha}
 	w.records = append(w.records, onRecord("pull-1", laterSHA, 1, v1alpha1.DispositionRuns), pushed)
 	made, err := plan.Make(t.Context(), saying("member"), w.sources())

@@ -42,13 +42,27 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 		token       bool
 		trust, uses string
 	}{
-		"as it is":                     {true, pacv1alpha1.RepositorySpec{}, 7, defaultSHA, ",", false, true, "untrusted", ""},
-		"with a ServiceAccount for it": {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{UntrustedServiceAccount: "guest"}}, 7, defaultSHA, "guest,", false, true, "untrusted", ""},
-		"with its own definitions":     {true, pacv1alpha1.RepositorySpec{Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "source"}}, 7, sha, ",", false, true, "untrusted", ""},
-		"with a secret":                {true, pacv1alpha1.RepositorySpec{Params: secret(false)}, 7, defaultSHA, "", true, false, "", "{{ key }}"},
-		"with a secret that is for untrusted users too": {true, pacv1alpha1.RepositorySpec{Params: secret(true)}, 7, defaultSHA, ",", false, true, "untrusted", "{{ key }}"},
-		"where the token is the Repository's":           {true, pacv1alpha1.RepositorySpec{}, 0, defaultSHA, ",", false, false, "untrusted", ""},
-		"a writer's":                                    {false, pacv1alpha1.RepositorySpec{Params: secret(false)}, 0, sha, "deployer,deployer", false, true, "", "{{ key }}"},
+		"as it is": {
+			true, pacv1alpha1.RepositorySpec{}, 7, defaultSHA, ",", false, true, "untrusted", "",
+		},
+		"with a ServiceAccount for it": {true, pacv1alpha1.RepositorySpec{
+			Settings: &pacv1alpha1.Settings{UntrustedServiceAccount: "guest"},
+		}, 7, defaultSHA, "guest,", false, true, "untrusted", ""},
+		"with its own definitions": {true, pacv1alpha1.RepositorySpec{
+			Settings: &pacv1alpha1.Settings{PipelineRunProvenance: "source"},
+		}, 7, sha, ",", false, true, "untrusted", ""},
+		"with a secret": {
+			true, pacv1alpha1.RepositorySpec{Params: secret(false)}, 7, defaultSHA, "", true, false, "", "{{ key }}",
+		},
+		"with a secret that is for untrusted users too": {
+			true, pacv1alpha1.RepositorySpec{Params: secret(true)}, 7, defaultSHA, ",", false, true, "untrusted", "{{ key }}",
+		},
+		"where the token is the Repository's": {
+			true, pacv1alpha1.RepositorySpec{}, 0, defaultSHA, ",", false, false, "untrusted", "",
+		},
+		"a writer's": {
+			false, pacv1alpha1.RepositorySpec{Params: secret(false)}, 0, sha, "deployer,deployer", false, true, "", "{{ key }}",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,7 +71,8 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 			if c.uses != "" {
 				file = edited(file, `script: "true"`, `script: "`+c.uses+`"`)
 			}
-			w := &env{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha, secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
+			w := &env{files: []git.File{file}, writers: "member", said: "/ok-to-test", moved: sha,
+				secrets: map[template.SecretRef]string{{Name: "s", Key: "k"}: "value"}}
 			in := saying("member")
 			if !c.approved {
 				w.writers += " author"
@@ -65,7 +80,9 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 			in.Repository.Spec, in.Event.Spec.InstallationID = c.spec, c.app
 			sources := w.sources()
 			sources.Records = func(context.Context) ([]history.Record, error) {
-				return []history.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns}[c.approved])}, nil
+				return []history.Record{onRecord("pull-1", sha, 1, map[bool]v1alpha1.Disposition{
+					true: v1alpha1.DispositionPending, false: v1alpha1.DispositionRuns,
+				}[c.approved])}, nil
 			}
 			made, err := plan.Make(t.Context(), in, sources)
 			if err != nil || len(made.Runs) != 1 || made.DefinitionSHA != c.from || (made.Approval != nil) != c.approved {
@@ -79,7 +96,8 @@ func TestS23ApprovedCommitRunsConfined(t *testing.T) {
 				return
 			}
 			pr := decoded(t, run)
-			if got := accounts(pr); got != c.accounts || pr.Labels[plumbline.TrustLabel] != c.trust || (run.Secret != "") != c.token {
+			if got := accounts(pr); got != c.accounts || pr.Labels[plumbline.TrustLabel] != c.trust ||
+				(run.Secret != "") != c.token {
 				t.Errorf("ServiceAccounts %q, trust %q, git-auth secret %q", got, pr.Labels[plumbline.TrustLabel], run.Secret)
 			}
 		})

@@ -72,16 +72,25 @@ func TestRerunSkipsRunningCheck(t *testing.T) {
 		records []history.Record
 		want    []string
 	}{
-		"it runs":                     {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=")}, nil},
-		"it has ended":                {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=Failed")}, []string{"b"}},
-		"nobody knows how it ended":   {[]history.Record{ran(push(), "push-1", "b=Failed"), settled}, []string{"b"}},
-		"another pipeline runs":       {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(push(), "push-2", "a=")}, []string{"b"}},
-		"it runs of another ref":      {[]history.Record{ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=")}, []string{"b"}},
+		"it runs": {
+			[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=")}, nil,
+		},
+		"it has ended": {
+			[]history.Record{ran(push(), "push-1", "b=Failed"), ran(press("push-1"), "rerun-1", "b=Failed")}, []string{"b"},
+		},
+		"nobody knows how it ended": {[]history.Record{ran(push(), "push-1", "b=Failed"), settled}, []string{"b"}},
+		"another pipeline runs": {
+			[]history.Record{ran(push(), "push-1", "b=Failed"), ran(push(), "push-2", "a=")}, []string{"b"},
+		},
+		"it runs of another ref": {
+			[]history.Record{ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=")}, []string{"b"},
+		},
 		"what is pressed itself runs": {[]history.Record{ran(push(), "push-1", "b=")}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}}, byNumber: map[int64][]history.Record{0: c.records}}
+			w := &past{env: &env{writers: "presser", files: []git.File{pipeline("a"), pipeline("b")}},
+				byNumber: map[int64][]history.Record{0: c.records}}
 			made, err := w.make(t, press("push-1"))
 			if err != nil {
 				t.Fatal(err)
@@ -98,8 +107,11 @@ func TestRerunSkipsRunningCheck(t *testing.T) {
 func TestRetestWaitsForOtherPlans(t *testing.T) {
 	t.Parallel()
 	for comment, want := range map[string][]string{
-		"/retest": {"comment", "access of commenter", "first", "complete"}, "/ok-to-test": {"comment", "access of commenter", "first", "complete"},
-		"/test": {"comment", "access of commenter", "complete"}, "/retest a": {"comment", "access of commenter", "complete"}, "/retest a=1 a=2 b": {"comment", "access of commenter", "complete"},
+		"/retest":           {"comment", "access of commenter", "first", "complete"},
+		"/ok-to-test":       {"comment", "access of commenter", "first", "complete"},
+		"/test":             {"comment", "access of commenter", "complete"},
+		"/retest a":         {"comment", "access of commenter", "complete"},
+		"/retest a=1 a=2 b": {"comment", "access of commenter", "complete"},
 	} {
 		w := written(comment)
 		w.files, w.writers = []git.File{pulled("a")}, "commenter author"
@@ -118,7 +130,8 @@ func TestRetestWaitsForOtherPlans(t *testing.T) {
 			t.Errorf("%s while another one is first: %v", comment, err)
 		}
 	}
-	p := &past{env: &env{writers: "presser", files: []git.File{pipeline("b")}}, byNumber: map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}}}
+	p := &past{env: &env{writers: "presser", files: []git.File{pipeline("b")}},
+		byNumber: map[int64][]history.Record{0: {ran(push(), "push-1", "b=Failed")}}}
 	p.first = func() error { p.byNumber[0] = append(p.byNumber[0], ran(push(), "push-2", "b=")); return nil }
 	made, err := p.make(t, pressed(v1alpha1.Rerun{All: true}))
 	if err != nil || len(made.Runs) != 0 {
@@ -143,13 +156,18 @@ func TestApprovalSkipsStartedPipelines(t *testing.T) {
 		"labelled before": {match.LabelEvent, 1, []string{"labels"}},
 	} {
 		approved := approvedBefore(sha, "main")
-		approved.Event.Status.Runs = []v1alpha1.Run{{Pipeline: "a", Name: "a-run", UID: "1"}, {Pipeline: "labels", Name: "labels-run", UID: "2"}}
-		in := forked()
-		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = c.action, second(c.happened), *second(c.happened)
-		if c.action == match.LabelEvent {
-			in.Event.Spec.EventType, in.Event.Spec.Actor, in.Event.Spec.PullRequest.Labels = match.LabelEvent, "member", []string{"ready"}
+		approved.Event.Status.Runs = []v1alpha1.Run{
+			{Pipeline: "a", Name: "a-run", UID: "1"}, {Pipeline: "labels", Name: "labels-run", UID: "2"},
 		}
-		w := &env{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member", records: []history.Record{approved}}
+		in := forked()
+		in.Event.Spec.Action, in.Event.Spec.HappenedAt, in.Event.Spec.ReceivedAt = c.action, second(c.happened),
+			*second(c.happened)
+		if c.action == match.LabelEvent {
+			in.Event.Spec.EventType, in.Event.Spec.Actor, in.Event.Spec.PullRequest.Labels = match.LabelEvent, "member",
+				[]string{"ready"}
+		}
+		w := &env{files: []git.File{pulled("a"), pulled("b"), pulled("labels", `on-label: "[ready]"`)}, writers: "member",
+			records: []history.Record{approved}}
 		made := w.make(t, in)
 		if diff := cmp.Diff(c.want, created(made)); diff != "" {
 			t.Errorf("%s: %s: %v", name, diff, made.Decisions)

@@ -17,7 +17,7 @@ const (
 	maxWork = 2 * time.Second
 )
 
-// work is the CPU time that was used for rendering an event.
+// work is the CPU time that was used for rendering an event, and for checking what was rendered.
 type work struct {
 	done time.Duration
 	// postponed is why the rest is done later.

@@ -10,16 +10,18 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// A page with which a proxy answers 200 says nothing about the repository: it is retried.
+// A proxy's page with status 200 says nothing about the repository: the read is retried.
 func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 	for _, c := range []struct {
 		sentence, method, accept, kind, body, says string
 	}{
-		{"a log-in page", "GET", "application/vnd.github+json", "text/html; charset=utf-8", "<html>secret</html>", "answers text/html where JSON"},
+		{"a log-in page", "GET", "application/vnd.github+json", "text/html; charset=utf-8", "<html>secret</html>",
+			"answers text/html where JSON"},
 		{"a page for a write may come after it was done", "POST", "application/json", "text/html", "<html>", "text/html"},
 		{"JSON that is called text", "GET", "application/json", "text/plain", "{}", "text/plain"},
 		{"no type at all", "GET", "application/json", "-", "{}", "something else"},
-		{"a type that is no type is not repeated", "GET", "application/json", "s3cret" + strings.Repeat("x", 200) + "/html", "{}", "something else"},
+		{"a type that is no type is not repeated", "GET", "application/json", "s3cret" + strings.Repeat("x", 200) + "/html",
+			"{}", "something else"},
 		{"JSON", "GET", "application/json", "application/json; charset=utf-8", "{}", ""},
 		{"JSON of a vendor", "GET", "application/json", "application/vnd.github.v3+json", "{}", ""},
 		{"an empty body has no type", "DELETE", "application/json", "-", "", ""},
@@ -47,7 +49,8 @@ func TestTransportRetriesOtherMediaTypes(t *testing.T) {
 			switch {
 			case c.says == "" && err != nil:
 				t.Errorf("%v, want the answer", err)
-			case c.says != "" && (f == nil || f.Class != fault.Transient || f.Reason != ReasonBadAnswer || !strings.Contains(f.Message, c.says)):
+			case c.says != "" && (f == nil || f.Class != fault.Transient || f.Reason != ReasonBadAnswer ||
+				!strings.Contains(f.Message, c.says)):
 				t.Errorf("%+v, want a wait that says %q", f, c.says)
 			case c.says != "" && (strings.Contains(f.Message, "s3cret") || f.Unknown != (c.method == "POST")):
 				t.Errorf("%+v", f)

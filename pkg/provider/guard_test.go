@@ -51,10 +51,12 @@ func TestGuardRefusesInternalGitService(t *testing.T) {
 	}
 	for _, host := range []string{
 		"127.0.0.1:" + port, "localhost:" + port, "[::1]:" + port, "2130706433:" + port, "127.1:" + port, "0.0.0.0:" + port,
-		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fd00::1]", "kubernetes.default.svc", "gitlab.gitlab.svc.cluster.local", "metadata.google.internal",
+		"10.0.0.1", "192.168.1.1", "169.254.169.254", "[fd00::1]", "kubernetes.default.svc",
+		"gitlab.gitlab.svc.cluster.local", "metadata.google.internal",
 	} {
 		f := get(host, egress.Policy{})
-		if f == nil || f.Class != fault.Operator || f.Reason != ReasonAddressRefused || !strings.Contains(f.Message, "git-allowed-hosts") {
+		if f == nil || f.Class != fault.Operator || f.Reason != ReasonAddressRefused ||
+			!strings.Contains(f.Message, "git-allowed-hosts") {
 			t.Errorf("%s: %+v, want an Operator fault that names git-allowed-hosts", host, f)
 		}
 	}
@@ -62,7 +64,8 @@ func TestGuardRefusesInternalGitService(t *testing.T) {
 		t.Errorf("the server inside was called %d times", got)
 	}
 	for sentence, policy := range map[string]egress.Policy{
-		"listed": local(), "listed as a network": {Allowed: egress.Hosts{"127.0.0.0/8"}}, "the administrator's": {Trusted: "127.0.0.1:" + port},
+		"listed": local(), "listed as a network": {Allowed: egress.Hosts{"127.0.0.0/8"}},
+		"the administrator's": {Trusted: "127.0.0.1:" + port},
 	} {
 		if f := get("127.0.0.1:"+port, policy); f == nil || f.Reason == ReasonAddressRefused {
 			t.Errorf("%s: %+v, want its answer", sentence, f)
@@ -70,7 +73,8 @@ func TestGuardRefusesInternalGitService(t *testing.T) {
 	}
 	before := called.Load()
 	// A connection that another policy allowed is not reused.
-	if f := get("127.0.0.1:"+port, egress.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused || called.Load() != before {
+	if f := get("127.0.0.1:"+port, egress.Policy{Trusted: "127.0.0.1:1"}); f == nil || f.Reason != ReasonAddressRefused ||
+		called.Load() != before {
 		t.Errorf("after it was taken from the list: %+v, %d calls", f, called.Load()-before)
 	}
 }
@@ -79,7 +83,9 @@ func TestGuardRefusesInternalGitService(t *testing.T) {
 // the others.
 func TestGuardSeparatesConnectionsByPolicy(t *testing.T) {
 	var made atomic.Int32
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	}))
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			made.Add(1)

@@ -34,12 +34,15 @@ func TestCheckRedirect(t *testing.T) {
 
 // The part before the host may be a password, and the message ends in a condition.
 func TestBaseURLRepeatsNoPassword(t *testing.T) {
-	for _, raw := range []string{"https://ci:hunter2@git.example", "https://ci:hunter2%zz@git.example", "http://ci:hunter2@git.example", "ci:hunter2@git.example"} {
-		if _, err := BaseURL("git_provider.url", raw); !fault.Is(err, fault.Operator) || strings.Contains(err.Error(), "hunter2") {
+	for _, raw := range []string{"https://ci:hunter2@git.example", "https://ci:hunter2%zz@git.example",
+		"http://ci:hunter2@git.example", "ci:hunter2@git.example"} {
+		if _, err := BaseURL("git_provider.url", raw); !fault.Is(err, fault.Operator) ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
-	if _, err := BaseURL("git_provider.url", "git.example"); err == nil || !strings.Contains(err.Error(), `"git.example"`) {
+	if _, err := BaseURL("git_provider.url", "git.example"); err == nil ||
+		!strings.Contains(err.Error(), `"git.example"`) {
 		t.Errorf("%v, want it to name what is set", err)
 	}
 }

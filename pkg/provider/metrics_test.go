@@ -47,7 +47,8 @@ func TestTransportCounts(t *testing.T) {
 	want := map[string]uint64{
 		"plumbline.git.failures Operator CredentialsRefused":     1,
 		"plumbline.git.failures Transient GitServiceUnavailable": 2,
-		"plumbline.git.call.duration ok":                         2, "plumbline.git.call.duration Operator": 1, "plumbline.git.call.duration Transient": 2,
+		"plumbline.git.call.duration ok":                         2, "plumbline.git.call.duration Operator": 1,
+		"plumbline.git.call.duration Transient": 2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("counted (-want +got):", diff)

@@ -14,7 +14,8 @@ import (
 
 func limited(remaining string, wait time.Duration) error {
 	return &StatusError{
-		Code: 403, Header: http.Header{"X-Ratelimit-Remaining": {remaining}}, fault: fault.Throttledf("RateLimited", wait, "limited"),
+		Code: 403, Header: http.Header{"X-Ratelimit-Remaining": {remaining}},
+		fault: fault.Throttledf("RateLimited", wait, "limited"),
 	}
 }
 
@@ -172,7 +173,9 @@ func TestPaceKeepsABudget(t *testing.T) {
 	const most = 80
 	start := time.Unix(1_800_000_000, 0)
 	now := start
-	p := NewPace(func() time.Time { return now }, Rules{Budgets: []Budget{{Most: most, Within: time.Minute, Costs: func(c Call) int { return map[bool]int{true: 5}[c.Writes()] }}}})
+	p := NewPace(func() time.Time { return now }, Rules{Budgets: []Budget{
+		{Most: most, Within: time.Minute, Costs: func(c Call) int { return map[bool]int{true: 5}[c.Writes()] }},
+	}})
 	p.patience = 0
 	var made []time.Time
 	for now.Before(start.Add(10 * time.Minute)) {

@@ -38,7 +38,8 @@ func TestPagesLimitWholeList(t *testing.T) {
 // answer.
 func TestPagesReserveMemory(t *testing.T) {
 	full := errors.New("no memory")
-	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} { // what a byte takes
+	// what a byte takes
+	for text, atOnce := range map[string]int{strings.Repeat("x", 1<<20): 2, strings.Repeat("{},", 1000): 400} {
 		asked := 0
 		ctx := memory.WithReserve(Pages(t.Context()), func(bytes int) error {
 			if asked += bytes; asked > 20<<20 {

@@ -17,6 +17,7 @@ func TestReadFilesPanicReachesCaller(t *testing.T) {
 			t.Errorf("recovered %v", text)
 		}
 	}()
-	_, err := ReadFiles(t.Context(), ".tekton", []string{"a.yaml", "b.yaml"}, func(context.Context, string) ([]byte, error) { panic("poison") })
+	_, err := ReadFiles(t.Context(), ".tekton", []string{"a.yaml", "b.yaml"},
+		func(context.Context, string) ([]byte, error) { panic("poison") })
 	t.Errorf("returned %v", err)
 }

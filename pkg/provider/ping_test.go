@@ -63,7 +63,7 @@ func carry(to io.Writer, from io.Reader, silent <-chan struct{}) {
 			return
 		}
 		select {
-		case <-silent: // read and lost, as on a path that drops every packet
+		case <-silent: // read and dropped, as on a path that drops every packet
 		default:
 			_, _ = to.Write(buffer[:n])
 		}
@@ -87,13 +87,17 @@ func (h *hole) dialled() int {
 // opens a new one: calls do not fail one after the other on a dead connection.
 func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Proto)
+	}))
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	h := newHole(t, srv.Listener.Addr().String())
 	tr := NewTransport(Limits{Headers: time.Hour, Total: time.Hour, Silence: time.Second, Ping: time.Second})
-	tr.direct(local()).TLSClientConfig = &tls.Config{RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"}
+	tr.direct(local()).TLSClientConfig = &tls.Config{
+		RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com",
+	}
 	url := "https://" + h.Addr().String()
 	body := func() string {
 		resp, err := do(t, tr, http.MethodGet, url)

@@ -18,22 +18,26 @@ func TestRootFilesRefuseLinks(t *testing.T) {
 		read    int
 		link    bool
 	}{
-		"nothing is there":              {nil, 0, false},
-		"the first is not there":        {[]Entry{blob(aliases, "100644")}, 0, false},
-		"the first is a directory":      {[]Entry{{Name: file, Type: "tree"}, blob(aliases, "100644")}, 0, false},
-		"both are there":                {[]Entry{blob(aliases, "100644"), blob(file, "100755"), blob("x", "100644")}, 2, false},
+		"nothing is there":         {nil, 0, false},
+		"the first is not there":   {[]Entry{blob(aliases, "100644")}, 0, false},
+		"the first is a directory": {[]Entry{{Name: file, Type: "tree"}, blob(aliases, "100644")}, 0, false},
+		"both are there": {
+			[]Entry{blob(aliases, "100644"), blob(file, "100755"), blob("x", "100644")}, 2, false,
+		},
 		"the first is a link":           {[]Entry{blob(file, ModeLink)}, 0, true},
 		"the second is a link":          {[]Entry{blob(file, "100644"), blob(aliases, ModeLink)}, 1, true},
 		"the second is a module of git": {[]Entry{blob(file, "100644"), {Name: aliases, Type: "commit"}}, 1, false},
 	} {
 		read := 0
-		files, err := RootFiles(c.entries, []string{file, aliases}, func(e Entry) ([]byte, error) { read++; return []byte(e.ID), nil })
+		files, err := RootFiles(c.entries, []string{file, aliases},
+			func(e Entry) ([]byte, error) { read++; return []byte(e.ID), nil })
 		if read != c.read || fault.Is(err, fault.Invalid) != c.link || err == nil && len(files) != c.read {
 			t.Errorf("%s: %v, %v after %d, want %d", sentence, files, err, read, c.read)
 		}
 	}
 	down := errors.New("502")
-	if files, err := RootFiles([]Entry{blob(file, "100644")}, []string{file}, func(Entry) ([]byte, error) { return nil, down }); files != nil || !errors.Is(err, down) {
+	if files, err := RootFiles([]Entry{blob(file, "100644")}, []string{file},
+		func(Entry) ([]byte, error) { return nil, down }); files != nil || !errors.Is(err, down) {
 		t.Errorf("what cannot be read: %v, %v", files, err)
 	}
 }

@@ -41,7 +41,8 @@ func TestTransportLimits(t *testing.T) {
 		handler http.HandlerFunc
 		says    string
 	}{
-		{"no header in time", Limits{Headers: 100 * time.Millisecond}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ""},
+		{"no header in time", Limits{Headers: 100 * time.Millisecond},
+			func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, ""},
 		{"a body that never ends", Limits{Total: 300 * time.Millisecond}, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				_, _ = w.Write([]byte("x"))
@@ -49,7 +50,9 @@ func TestTransportLimits(t *testing.T) {
 				<-time.After(50 * time.Millisecond)
 			}
 		}, "in time"},
-		{"too much of it", Limits{Answer: 10}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(strings.Repeat("x", 11))) }, "larger than 10 bytes"},
+		{"too much of it", Limits{Answer: 10}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(strings.Repeat("x", 11)))
+		}, "larger than 10 bytes"},
 		{"half an answer", Limits{Answer: 10}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "9")
 			_, _ = w.Write([]byte("x"))
@@ -77,12 +80,14 @@ func TestTransportLimits(t *testing.T) {
 // whatever is missing.
 func TestTransportDefaultLimits(t *testing.T) {
 	tr := NewTransport(Limits{})
-	want := Limits{Connect: 5 * time.Second, Headers: 15 * time.Second, Total: 30 * time.Second, Silence: 10 * time.Second, Ping: 5 * time.Second, Answer: 8 << 20}
+	want := Limits{Connect: 5 * time.Second, Headers: 15 * time.Second, Total: 30 * time.Second, Silence: 10 * time.Second,
+		Ping: 5 * time.Second, Answer: 8 << 20}
 	if tr.limits != want {
 		t.Errorf("the limits are %+v, want %+v", tr.limits, want)
 	}
 	if p := tr.proxied; p.TLSHandshakeTimeout != want.Connect || p.ResponseHeaderTimeout != want.Headers {
-		t.Errorf("a connection has %v for its handshake and %v for the headers", p.TLSHandshakeTimeout, p.ResponseHeaderTimeout)
+		t.Errorf("a connection has %v for its handshake and %v for the headers", p.TLSHandshakeTimeout,
+			p.ResponseHeaderTimeout)
 	}
 }
 
@@ -104,7 +109,8 @@ func TestTransportClassifiesAnswers(t *testing.T) {
 	})
 	_, err := do(t, NewTransport(Limits{}), "GET", url)
 	var answer *StatusError
-	if !errors.As(err, &answer) || answer.Code != http.StatusNotFound || answer.Message != "Not Found" || StatusCode(err) != 404 {
+	if !errors.As(err, &answer) || answer.Code != http.StatusNotFound || answer.Message != "Not Found" ||
+		StatusCode(err) != 404 {
 		t.Errorf("got %#v", err)
 	}
 	if !fault.Is(err, fault.Operator) {

@@ -112,7 +112,8 @@ func TestTreesDoNotCacheWrongContent(t *testing.T) {
 		}
 	}
 	down := errors.New("down")
-	if _, err := trees.Files(t.Context(), TreeID{"a", "u", ".tekton"}, func() ([]Definition, error) { return nil, down }, nil); !errors.Is(err, down) {
+	if _, err := trees.Files(t.Context(), TreeID{"a", "u", ".tekton"}, func() ([]Definition, error) { return nil, down },
+		nil); !errors.Is(err, down) {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,8 @@ func TestDeliveryOverTheBudgetIsNotRecorded(t *testing.T) {
 			e.limits.Events = 20 // 2 for the Repository, 5 for its namespace
 			e.expect(http.StatusAccepted, large("k1"))
 			for i := range map[string]int{quota.ReasonRepository: 1, quota.ReasonNamespace: 4, quota.ReasonTotal: 19}[reason] {
-				repository := map[string]string{quota.ReasonRepository: "ci/app", quota.ReasonNamespace: "ci/other", quota.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
+				repository := map[string]string{quota.ReasonRepository: "ci/app", quota.ReasonNamespace: "ci/other",
+					quota.ReasonTotal: fmt.Sprint("tenant-", i, "/app")}[reason]
 				seen := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", i),
 					Annotations: map[string]string{"plumbline.dev/repository": repository, "plumbline.dev/stored-bytes": "1"}}}
 				e.budget.Watched(seen)
@@ -44,7 +45,8 @@ func TestDeliveryOverTheBudgetIsNotRecorded(t *testing.T) {
 			if !strings.Contains(answer.Body.String(), c.says) || answer.Result().Header.Get("Retry-After") != "300" {
 				t.Errorf("answered %s, Retry-After %s", answer.Body, answer.Result().Header.Get("Retry-After"))
 			}
-			if e.counted("unavailable", reason) != 1 || e.sum("plumbline.receiver.over_budget", map[string]string{"scope": c.scope}) != 1 {
+			if e.counted("unavailable", reason) != 1 ||
+				e.sum("plumbline.receiver.over_budget", map[string]string{"scope": c.scope}) != 1 {
 				t.Error("not counted")
 			}
 			if e.wantEvents(1); e.payloads() != 1 {
@@ -72,7 +74,8 @@ func TestPullRequestBudgetAffectsOnePullRequest(t *testing.T) {
 		e.expect(http.StatusAccepted, of(fmt.Sprint("comment-", i), 1))
 	}
 	answer := e.expect(http.StatusServiceUnavailable, of("comment-10", 1))
-	if says := "the unsettled events of this pull request have exhausted their budget"; !strings.Contains(answer.Body.String(), says) {
+	if says := "the unsettled events of this pull request have exhausted their budget"; !strings.Contains(
+		answer.Body.String(), says) {
 		t.Errorf("answered %s", answer.Body)
 	}
 	over := e.sum("plumbline.receiver.over_budget", map[string]string{"scope": "pull_request"})

@@ -119,7 +119,8 @@ func TestSlowLargeBodiesAreEvicted(t *testing.T) {
 	d := push("true")
 	d.message.Padding = strings.Repeat("x", 3<<20)
 	if status, text := answered(t, f.dial(whole(d))); status != http.StatusAccepted || f.cut("large") == 0 {
-		t.Errorf("a large delivery is answered %d %s, and %d slow ones are counted; want 202 and one", status, text, f.cut("large"))
+		t.Errorf("a large delivery is answered %d %s, and %d slow ones are counted; want 202 and one", status, text,
+			f.cut("large"))
 	}
 }
 
@@ -153,8 +154,10 @@ func TestOnlyVerifiedConnectionsStayOpen(t *testing.T) {
 		t.Errorf("the connection was used again %d times, want 2", reused)
 	}
 	for name, text := range map[string]string{
-		"not signed": strings.Replace(whole(push("k")), "X-Test-Signature: ", "X-Test-Signature: 0", 1), "no delivery": "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-		"a probe": "GET /live HTTP/1.1\r\nHost: x\r\n\r\n", "of no service": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"not signed":    strings.Replace(whole(push("k")), "X-Test-Signature: ", "X-Test-Signature: 0", 1),
+		"no delivery":   "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"a probe":       "GET /live HTTP/1.1\r\nHost: x\r\n\r\n",
+		"of no service": "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
 	} {
 		if got := readAll(t, f, text); !strings.Contains(got, "Connection: close") {
 			t.Errorf("%s: answered %q, want Connection: close", name, got)

@@ -77,10 +77,12 @@ func newEnv(t *testing.T) *env {
 		t: t, baseURL: "https://git.example", reader: metric.NewManualReader(),
 		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)),
 		client: plumblinefake.NewSimpleClientset(claim(repositoryURL, "ci", "app"), repository("ci", "app", repositoryURL)),
-		copied: map[string]map[string]string{systemNamespace + "/plumbline-github-app": {"webhook.secret": webhookSecret + "\n"}},
+		copied: map[string]map[string]string{
+			systemNamespace + "/plumbline-github-app": {"webhook.secret": webhookSecret + "\n"},
+		},
 	}
 	e.client.PrependReactor("create", "gitevents", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		if event, is := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.GitEvent); is { //nolint:forcetypeassert // as it is for
+		if event, is := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.GitEvent); is {
 			event.CreationTimestamp = metav1.NewTime(e.clock.Now().Add(e.ahead).Truncate(time.Second))
 		}
 		return false, nil, nil
@@ -143,8 +145,9 @@ func (e *env) logger() *zap.SugaredLogger {
 func (e *env) recorder() *recorder.Recorder {
 	return &recorder.Recorder{
 		Namespace: systemNamespace, Clock: e.clock, Quota: e.budget, Retention: func() time.Duration { return retention },
-		Events:   e.client.PlumblineV1alpha1().GitEvents(systemNamespace),
-		Payloads: e.client.PlumblineV1alpha1().EventPayloads(systemNamespace), Tombstones: e.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
+		Events:     e.client.PlumblineV1alpha1().GitEvents(systemNamespace),
+		Payloads:   e.client.PlumblineV1alpha1().EventPayloads(systemNamespace),
+		Tombstones: e.client.PlumblineV1alpha1().TombstonePages(systemNamespace),
 	}
 }
 
@@ -155,7 +158,8 @@ func (e *env) replica() *receiver.Handler {
 		BaseURL:   func(string) string { return e.baseURL },
 		Secret:    secrets.AppSecret{Copies: e.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
-			Cached: e.cached, Live: receiver.LiveView(e.client, systemNamespace, 0), Unverified: receiver.LiveView(e.client, systemNamespace, 0),
+			Cached: e.cached, Live: receiver.LiveView(e.client, systemNamespace, 0),
+			Unverified:  receiver.LiveView(e.client, systemNamespace, 0),
 			Neighbours:  receiver.NeighboursIn(e.repositories()),
 			CannotClaim: func(_, namespace string) bool { return namespace == e.barred },
 		},
@@ -250,7 +254,8 @@ func (e *env) wantEvents(n int) []v1alpha1.GitEvent {
 
 // fail makes the API server answer err to a verb on a resource.
 func (e *env) fail(verb, resource string, err error) {
-	e.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	e.client.PrependReactor(verb, resource,
+		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 // counted returns how many deliveries were counted with an outcome and a reason.

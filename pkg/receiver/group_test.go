@@ -46,7 +46,9 @@ func TestS34DelayStartsAfterTheBody(t *testing.T) {
 func (e *env) neighbour(namespace, name, value string) {
 	e.t.Helper()
 	r := repository(namespace, name, "https://lab.example/acme/"+namespace+"-"+name)
-	r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "own", Secret: &pacv1alpha1.Secret{Name: name}, WebhookSecret: &pacv1alpha1.Secret{Name: name}}
+	r.Spec.GitProvider = &pacv1alpha1.GitProvider{
+		Type: "own", Secret: &pacv1alpha1.Secret{Name: name}, WebhookSecret: &pacv1alpha1.Secret{Name: name},
+	}
 	e.replace(r)
 	if value != "" {
 		e.store(namespace, name, map[string]string{"webhook.secret": value})
@@ -79,7 +81,8 @@ func TestMissingGroupSecretIsNotWaitedFor(t *testing.T) {
 	h := e.both()
 	c := e.copies()
 	c.Wait = time.Hour // a delivery that waits never ends
-	h.Services = receiver.Services{Global: receiver.GlobalOf(e.cached, receiver.LiveView(e.client, systemNamespace, 0), systemNamespace, "global"), Copies: c}
+	h.Services = receiver.Services{Global: receiver.GlobalOf(e.cached, receiver.LiveView(e.client, systemNamespace, 0),
+		systemNamespace, "global"), Copies: c}
 	d := webhookPush(repositorySecret)
 	d.message.URL = unknownURL
 	e.check(http.StatusOK, e.send(h, d.signed(repositorySecret).request()))
@@ -127,7 +130,8 @@ func TestMissingSecretsDoNotBlockARotation(t *testing.T) {
 	h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 	busy.Go(func() {
 		until(t, "the delivery waits as well", func() bool { return c.Waiting() > limit })
-		for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
+		for _, shard := range shards(
+			map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
 			c.Set(shard)
 		}
 	})

@@ -49,7 +49,8 @@ func TestAcceptedDeliveryIsDurable(t *testing.T) {
 }
 
 func TestBadSignature(t *testing.T) { // A9
-	for name, signature := range map[string]string{"wrong": "0000", "of another secret": "x" + sign([]byte("x"), []byte("y"))} {
+	for name, signature := range map[string]string{"wrong": "0000",
+		"of another secret": "x" + sign([]byte("x"), []byte("y"))} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			d := push("k1")
@@ -89,7 +90,8 @@ func TestUnreadableSecretIs503(t *testing.T) { // A9: 503, not 401
 			if e.counted("unavailable", reason) != 1 {
 				t.Errorf("not counted as %s:\n%s", reason, e.log())
 			}
-			if reason == "SecretMissing" && !strings.Contains(e.log(), "webhook.secret of Secret plumbline/plumbline-github-app: create it") {
+			if reason == "SecretMissing" &&
+				!strings.Contains(e.log(), "webhook.secret of Secret plumbline/plumbline-github-app: create it") {
 				t.Errorf("no error names the Secret for the operator:\n%s", e.log())
 			}
 		})
@@ -153,13 +155,16 @@ func TestRefusedRequests(t *testing.T) {
 		status  int
 		says    string
 	}{
-		"a GET":                         {get, http.StatusMethodNotAllowed, "POST"},
-		"headers of no service":         {noHeaders, http.StatusBadRequest, "no Git service recognises this request"},
-		"a body that is not JSON":       {delivery{event: "push", raw: []byte("x=" + bodyMarker)}.request(), http.StatusBadRequest, "JSON"},
+		"a GET":                 {get, http.StatusMethodNotAllowed, "POST"},
+		"headers of no service": {noHeaders, http.StatusBadRequest, "no Git service recognises this request"},
+		"a body that is not JSON": {
+			delivery{event: "push", raw: []byte("x=" + bodyMarker)}.request(), http.StatusBadRequest, "JSON",
+		},
 		"a body without a needed field": {missing.request(), http.StatusBadRequest, "after: is missing"},
 		"a URL with two readings":       {badURL.request(), http.StatusBadRequest, "repository's URL"},
 		"an empty body":                 {cut, http.StatusBadRequest, "JSON"},
-		"a panic":                       {delivery{event: "panic", key: "k", message: push("k").message}.request(), http.StatusServiceUnavailable, "could not be handled"},
+		"a panic": {delivery{event: "panic", key: "k", message: push("k").message}.request(),
+			http.StatusServiceUnavailable, "could not be handled"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := e.send(e.replica(), c.request)
@@ -198,21 +203,38 @@ func TestDeliveryIsRecordedWhenTheSenderHangsUp(t *testing.T) {
 func TestLookup(t *testing.T) {
 	boom := apierrors.NewInternalError(errors.New("boom"))
 	timeout := context.DeadlineExceeded
-	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 404, Reason: metav1.StatusReasonNotFound,
+	unserved := &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 404,
+		Reason:  metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{}}}
 	for name, c := range map[string]struct {
 		arrange func(e *env)
 		status  int
 	}{
-		"the claim cannot be read":                  {func(e *env) { e.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable},
-		"the claim's read times out":                {func(e *env) { e.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable},
-		"claims are not served (CRD missing)":       {func(e *env) { e.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable},
-		"Repositories are not served":               {func(e *env) { e.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable},
-		"the Repository cannot be read":             {func(e *env) { e.fail("get", "repositories", boom) }, http.StatusServiceUnavailable},
-		"the claim's Repository is deleted":         {func(e *env) { e.remove("app") }, http.StatusOK},
-		"the claim's Repository has a new URL":      {func(e *env) { e.remove("app"); e.add("https://git.example/x/y") }, http.StatusOK},
-		"the Repository's URL is spelt differently": {func(e *env) { e.remove("app"); e.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted},
-		"the cache knows, the API server fails":     {func(e *env) { e.fillCache(); e.fail("get", "repositoryclaims", boom) }, http.StatusAccepted},
+		"the claim cannot be read": {
+			func(e *env) { e.fail("get", "repositoryclaims", boom) }, http.StatusServiceUnavailable,
+		},
+		"the claim's read times out": {
+			func(e *env) { e.fail("get", "repositoryclaims", timeout) }, http.StatusServiceUnavailable,
+		},
+		"claims are not served (CRD missing)": {
+			func(e *env) { e.fail("get", "repositoryclaims", unserved) }, http.StatusServiceUnavailable,
+		},
+		"Repositories are not served": {
+			func(e *env) { e.fail("get", "repositories", unserved) }, http.StatusServiceUnavailable,
+		},
+		"the Repository cannot be read": {
+			func(e *env) { e.fail("get", "repositories", boom) }, http.StatusServiceUnavailable,
+		},
+		"the claim's Repository is deleted": {func(e *env) { e.remove("app") }, http.StatusOK},
+		"the claim's Repository has a new URL": {
+			func(e *env) { e.remove("app"); e.add("https://git.example/x/y") }, http.StatusOK,
+		},
+		"the Repository's URL is spelt differently": {
+			func(e *env) { e.remove("app"); e.add("HTTPS://git.Example/Acme/app.git/") }, http.StatusAccepted,
+		},
+		"the cache knows, the API server fails": {
+			func(e *env) { e.fillCache(); e.fail("get", "repositoryclaims", boom) }, http.StatusAccepted,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -230,14 +252,16 @@ func (e *env) fillCache() {
 
 func (e *env) remove(name string) {
 	e.t.Helper()
-	if err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(e.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Delete(e.t.Context(), name,
+		metav1.DeleteOptions{}); err != nil {
 		e.t.Fatal(err)
 	}
 }
 
 func (e *env) add(url string) {
 	e.t.Helper()
-	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Create(e.t.Context(), repository("ci", "app", url), metav1.CreateOptions{}); err != nil {
+	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("ci").Create(e.t.Context(), repository("ci", "app", url),
+		metav1.CreateOptions{}); err != nil {
 		e.t.Fatal(err)
 	}
 }

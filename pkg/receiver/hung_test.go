@@ -32,7 +32,9 @@ func (h hung) Get(context.Context, string, metav1.GetOptions) (*v1alpha1.GitEven
 	return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), "x")
 }
 
-func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1alpha1.GitEvent, error) { //nolint:revive // client-go decides what it takes
+//nolint:revive // client-go decides what it takes
+func (h hung) Patch(ctx context.Context, _ string, _ types.PatchType, _ []byte,
+	_ metav1.PatchOptions, _ ...string) (*v1alpha1.GitEvent, error) {
 	return nil, h.wait(ctx)
 }
 

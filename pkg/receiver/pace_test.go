@@ -30,8 +30,10 @@ func TestEachPieceOfABodyHasADeadline(t *testing.T) {
 		then func(*incoming)
 		want time.Duration
 	}{
-		{"headers and the first piece share a deadline", begun(1500*time.Millisecond, 1500*time.Millisecond), nil, 500 * time.Millisecond},
-		{"less than a piece does not extend it", begun(time.Second, time.Second), func(in *incoming) { in.count(0) }, time.Second},
+		{"headers and the first piece share a deadline", begun(1500*time.Millisecond, 1500*time.Millisecond), nil,
+			500 * time.Millisecond},
+		{"less than a piece does not extend it", begun(time.Second, time.Second), func(in *incoming) { in.count(0) },
+			time.Second},
 		{"a complete piece extends it", begun(time.Second, time.Second), func(in *incoming) {
 			in.body = make([]byte, 0, pieceBytes)
 			in.count(pieceBytes - 1)

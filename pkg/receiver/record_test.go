@@ -25,13 +25,14 @@ import (
 func failures() map[string]error {
 	resource := v1alpha1.Resource("gitevents")
 	return map[string]error{
-		"429":             apierrors.NewTooManyRequests("later", 7),
-		"500":             apierrors.NewInternalError(errors.New("etcdserver: leader changed")),
-		"503":             apierrors.NewServiceUnavailable("shutting down"),
-		"504":             apierrors.NewTimeoutError("request did not complete", 1),
-		"our timeout":     context.DeadlineExceeded,
-		"refused":         &url.Error{Op: "Post", URL: "https://10.0.0.1", Err: syscall.ECONNREFUSED},
-		"webhook call":    apierrors.NewInternalError(errors.New(`failed calling webhook "x": failed to call webhook: Post "https://x": dial tcp: connect: connection refused`)),
+		"429":         apierrors.NewTooManyRequests("later", 7),
+		"500":         apierrors.NewInternalError(errors.New("etcdserver: leader changed")),
+		"503":         apierrors.NewServiceUnavailable("shutting down"),
+		"504":         apierrors.NewTimeoutError("request did not complete", 1),
+		"our timeout": context.DeadlineExceeded,
+		"refused":     &url.Error{Op: "Post", URL: "https://10.0.0.1", Err: syscall.ECONNREFUSED},
+		"webhook call": apierrors.NewInternalError(errors.New(
+			`failed calling webhook "x": failed to call webhook: Post "https://x": dial tcp: connect: connection refused`)),
 		"denied":          apierrors.NewBadRequest(`admission webhook "x" denied the request: no`),
 		"RBAC":            apierrors.NewForbidden(resource, "e", errors.New(`User "x" cannot create resource`)),
 		"quota":           apierrors.NewForbidden(resource, "e", errors.New("exceeded quota: q")),
@@ -43,7 +44,8 @@ func failures() map[string]error {
 
 func TestCannotRecord(t *testing.T) { // A2
 	for name, answer := range failures() {
-		for call, d := range map[string]delivery{"create gitevents": push("k1"), "create gitevents ": large("k1"), "create eventpayloads": large("k1"), "get gitevents": push("k1")} {
+		for call, d := range map[string]delivery{"create gitevents": push("k1"), "create gitevents ": large("k1"),
+			"create eventpayloads": large("k1"), "get gitevents": push("k1")} {
 			if name == "not served" && call == "get gitevents" {
 				continue // NotFound, so the create follows, which fails in another case
 			}

@@ -21,13 +21,27 @@ func TestBothSecretsAreAcceptedDuringARotation(t *testing.T) {
 		status       int
 		withPrevious bool
 	}{
-		"both exist, signed with the new one":      {map[string]string{"webhook.secret": now, "webhook.secret.previous": before + "\n"}, now, http.StatusAccepted, false},
-		"both exist, signed with the previous one": {map[string]string{"webhook.secret": now, "webhook.secret.previous": before + "\n"}, before, http.StatusAccepted, true},
-		"both exist, signed with a third one":      {map[string]string{"webhook.secret": now, "webhook.secret.previous": before}, "third", http.StatusUnauthorized, false},
-		"both are the same":                        {map[string]string{"webhook.secret": now, "webhook.secret.previous": now}, now, http.StatusAccepted, false},
-		"the previous one is removed":              {map[string]string{"webhook.secret": now}, before, http.StatusUnauthorized, false},
-		"an empty previous one is none":            {map[string]string{"webhook.secret": now, "webhook.secret.previous": " \n"}, "", http.StatusUnauthorized, false},
-		"only the previous one exists":             {map[string]string{"webhook.secret.previous": before}, before, http.StatusServiceUnavailable, false},
+		"both exist, signed with the new one": {
+			map[string]string{"webhook.secret": now, "webhook.secret.previous": before + "\n"}, now, http.StatusAccepted, false,
+		},
+		"both exist, signed with the previous one": {map[string]string{
+			"webhook.secret": now, "webhook.secret.previous": before + "\n",
+		}, before, http.StatusAccepted, true},
+		"both exist, signed with a third one": {
+			map[string]string{"webhook.secret": now, "webhook.secret.previous": before}, "third", http.StatusUnauthorized, false,
+		},
+		"both are the same": {
+			map[string]string{"webhook.secret": now, "webhook.secret.previous": now}, now, http.StatusAccepted, false,
+		},
+		"the previous one is removed": {
+			map[string]string{"webhook.secret": now}, before, http.StatusUnauthorized, false,
+		},
+		"an empty previous one is none": {
+			map[string]string{"webhook.secret": now, "webhook.secret.previous": " \n"}, "", http.StatusUnauthorized, false,
+		},
+		"only the previous one exists": {
+			map[string]string{"webhook.secret.previous": before}, before, http.StatusServiceUnavailable, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -35,10 +49,12 @@ func TestBothSecretsAreAcceptedDuringARotation(t *testing.T) {
 			d := push("k1")
 			d.signature = sign(mustBody(d), []byte(test.signed))
 			e.expect(test.status, d)
-			if got := e.sum("plumbline.receiver.previous_webhook_secret", map[string]string{"provider": "test"}); (got == 1) != test.withPrevious {
+			if got := e.sum("plumbline.receiver.previous_webhook_secret",
+				map[string]string{"provider": "test"}); (got == 1) != test.withPrevious {
 				t.Errorf("counted %d with the previous secret", got)
 			}
-			if got := strings.Contains(e.log(), `"previousWebhookSecret":"plumbline/plumbline-github-app webhook.secret.previous"`); got != test.withPrevious {
+			if got := strings.Contains(e.log(),
+				`"previousWebhookSecret":"plumbline/plumbline-github-app webhook.secret.previous"`); got != test.withPrevious {
 				t.Errorf("the log names the previous secret: %v\n%s", got, e.log())
 			}
 			if strings.Contains(e.log(), before) {
@@ -53,7 +69,8 @@ func TestBothSecretsAreAcceptedDuringARotation(t *testing.T) {
 func TestRepositorySecretHasAPreviousValue(t *testing.T) {
 	e := newEnv(t)
 	key := pacv1alpha1.SecretKey{Namespace: "ci", Name: "lab", Key: "hook"}
-	e.store(key.Namespace, key.Name, map[string]string{"hook": "new\n", "hook.previous": "old\n", "webhook.secret.previous": "another's"})
+	e.store(key.Namespace, key.Name,
+		map[string]string{"hook": "new\n", "hook.previous": "old\n", "webhook.secret.previous": "another's"})
 	got, err := receiver.Services{Copies: e.copies()}.Secret(t.Context(), key)
 	if err != nil || string(got.Current) != "new" || string(got.Previous) != "old" {
 		t.Errorf("got %q, %q, %v", got.Current, got.Previous, err)

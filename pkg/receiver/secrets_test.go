@@ -30,7 +30,8 @@ type requests struct {
 }
 
 //nolint:revive // client-go decides what it takes
-func (r *requests) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
+func (r *requests) Patch(_ context.Context, name string, kind types.PatchType, data []byte, _ metav1.PatchOptions,
+	_ ...string) (*corev1.ConfigMap, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var patch struct{ Data map[string]string }
@@ -73,14 +74,16 @@ func TestDeliveryWaitsForANewerCopy(t *testing.T) {
 			h.Secret = secrets.AppSecret{Copies: c, Namespace: systemNamespace, Name: "plumbline-github-app"}
 			go func() {
 				<-r.came // the controller answers the request
-				for _, shard := range shards(map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
+				for _, shard := range shards(
+					map[string]map[string]string{"plumbline/plumbline-github-app": {"webhook.secret": fresh}}) {
 					c.Set(shard)
 				}
 			}()
 			d := push("k1")
 			d.signature = sign(mustBody(d), []byte(fresh))
 			e.check(http.StatusAccepted, e.send(h, d.request()))
-			if want := webhooksecret.ID(secretKey("plumbline/plumbline-github-app", "webhook.secret")); len(r.sent) != 1 || r.sent[0] != want {
+			if want := webhooksecret.ID(secretKey("plumbline/plumbline-github-app", "webhook.secret")); len(r.sent) != 1 ||
+				r.sent[0] != want {
 				t.Errorf("requested %q, want %s", r.sent, want)
 			}
 			old := push("k2") // signed with the value before

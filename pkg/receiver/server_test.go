@@ -112,8 +112,10 @@ func TestRootAnswersLoadBalancers(t *testing.T) {
 	}
 	body, err := io.ReadAll(response.Body)
 	_ = response.Body.Close()
-	if err != nil || response.StatusCode != http.StatusOK || !response.Close || !strings.Contains(string(body), "Plumbline") || strings.Count(string(body), "\n") != 1 {
-		t.Errorf("GET / is answered %d %q, closing %t, %v, want 200 and a line that says Plumbline", response.StatusCode, body, response.Close, err)
+	if err != nil || response.StatusCode != http.StatusOK || !response.Close ||
+		!strings.Contains(string(body), "Plumbline") || strings.Count(string(body), "\n") != 1 {
+		t.Errorf("GET / is answered %d %q, closing %t, %v, want 200 and a line that says Plumbline", response.StatusCode,
+			body, response.Close, err)
 	}
 	if n := passedOn.Load(); n != 0 {
 		t.Errorf("GET / is passed on as %d deliveries", n)

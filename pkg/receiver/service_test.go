@@ -45,7 +45,9 @@ func (s service) Peek(h http.Header, body []byte) (provider.Origin, error) {
 		return provider.Origin{}, fault.Invalidf("BadJSON", "the body is not JSON")
 	}
 	event := h.Get(s.header("Event"))
-	return provider.Origin{URL: m.URL, App: m.App, DeliveryKey: h.Get(s.header("Delivery")), Event: event, Push: event == "push"}, nil
+	return provider.Origin{
+		URL: m.URL, App: m.App, DeliveryKey: h.Get(s.header("Delivery")), Event: event, Push: event == "push",
+	}, nil
 }
 
 func (s service) Verify(h http.Header, body, secret []byte) error {
@@ -69,8 +71,10 @@ func (s service) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 		return nil, fault.Invalidf("MissingField", "after: is missing")
 	}
 	spec := &v1alpha1.GitEventSpec{
-		Provider: strings.ToLower(cmp.Or(s.name, "test")), Host: m.Host, DeliveryKey: h.Get(s.header("Delivery")), Trigger: v1alpha1.TriggerPush,
-		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL}, Headers: map[string]string{s.header("Event"): "push"},
+		Provider: strings.ToLower(cmp.Or(s.name, "test")), Host: m.Host, DeliveryKey: h.Get(s.header("Delivery")),
+		Trigger:   v1alpha1.TriggerPush,
+		EventType: "push", SHA: m.SHA, Project: v1alpha1.Project{URL: m.URL},
+		Headers: map[string]string{s.header("Event"): "push"},
 	}
 	if m.Pull != 0 {
 		spec.PullRequest = &v1alpha1.PullRequest{Number: m.Pull}
@@ -96,7 +100,8 @@ type delivery struct {
 }
 
 func push(key string) delivery {
-	return delivery{event: "push", key: key, message: message{URL: repositoryURL, SHA: sha, Host: "git.example", App: true, Padding: bodyMarker}}
+	return delivery{event: "push", key: key,
+		message: message{URL: repositoryURL, SHA: sha, Host: "git.example", App: true, Padding: bodyMarker}}
 }
 
 // large is a push whose body does not fit into its event.

@@ -31,8 +31,10 @@ func shards(secrets map[string]map[string]string) []*corev1.Secret {
 	all := make([]*corev1.Secret, webhooksecret.Shards)
 	for n := range all {
 		all[n] = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: webhooksecret.ShardName(n), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"}},
-			Data:       map[string][]byte{},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: webhooksecret.ShardName(n), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"},
+			},
+			Data: map[string][]byte{},
 		}
 	}
 	for name, data := range secrets {

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,13 +111,14 @@ func trickle(ctx context.Context, conn net.Conn) {
 func slowly() map[string]string {
 	some := strings.Repeat("x", 1<<20)
 	return map[string]string{
-		"nothing":                     "",
-		"half of the headers":         "POST / HTTP/1.1\r\nHost: receiver\r\nX-Test-Event: pu",
-		"the body":                    headers(push("k"), length(1000)) + "{",
-		"the body in chunks":          headers(push("k"), "Transfer-Encoding: chunked") + "1\r\n{\r\n",
-		"the rest of a large body":    headers(push("k"), length(2<<20)) + some + "x",
-		"more chunks of a large body": headers(push("k"), "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n1\r\nx\r\n", len(some), some),
-		"a second request":            whole(push("first")) + headers(push("k"), length(1000)) + "{",
+		"nothing":                  "",
+		"half of the headers":      "POST / HTTP/1.1\r\nHost: receiver\r\nX-Test-Event: pu",
+		"the body":                 headers(push("k"), length(1000)) + "{",
+		"the body in chunks":       headers(push("k"), "Transfer-Encoding: chunked") + "1\r\n{\r\n",
+		"the rest of a large body": headers(push("k"), length(2<<20)) + some + "x",
+		"more chunks of a large body": headers(push("k"),
+			"Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n1\r\nx\r\n", len(some), some),
+		"a second request": whole(push("first")) + headers(push("k"), length(1000)) + "{",
 	}
 }
 
@@ -247,53 +247,4 @@ func (f *front) post(client *http.Client, d delivery) error {
 		return fmt.Errorf("answered %s", response.Status)
 	}
 	return nil
-}
-
-// A body that arrives at the minimum rate is accepted, however long it takes.
-func TestBodyAtTheMinimumRateIsAccepted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		_, listener, wait := servePipes(ctx, t)
-		defer func() { stop(); wait() }()
-		d := push("k1")
-		d.message.Padding = strings.Repeat(bodyMarker, (3<<19)/len(bodyMarker))
-		body := mustBody(d)
-		conn, _ := listener.dial(ctx, "", "")
-		defer func() { _ = conn.Close() }()
-		if _, err := io.WriteString(conn, headers(d, length(len(body)))); err != nil {
-			t.Fatal(err)
-		}
-		tick := time.NewTicker(500 * time.Millisecond) // the sender's pace
-		defer tick.Stop()
-		for part := range slices.Chunk(body, 200<<10) {
-			<-tick.C
-			if _, err := conn.Write(part); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if status, text := answered(t, conn); status != http.StatusAccepted {
-			t.Errorf("answered %d %s, want 202", status, text)
-		}
-	})
-}
-
-func TestLargestBodyIsAccepted(t *testing.T) {
-	f := newFront(t, nil)
-	for _, size := range []int{receiver.MaxBodyBytes, 1 << 20, 1<<20 + 1} {
-		d := push(fmt.Sprint("k", size))
-		d.message.Padding = ""
-		d.message.Padding = strings.Repeat("x", size-len(mustBody(d)))
-		texts := map[string]string{"in chunks": headers(d, "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, mustBody(d))}
-		if size < receiver.MaxBodyBytes { // once is enough of the largest
-			texts["with its length"] = whole(d)
-		}
-		for name, text := range texts {
-			if status, text := answered(t, f.dial(text)); status != http.StatusAccepted {
-				t.Errorf("%d bytes %s: answered %d %s, want 202", size, name, status, text)
-			}
-		}
-	}
-	if _, _, bytes := f.server.Open(); bytes != 0 {
-		t.Errorf("%d bytes are reserved after all was answered", bytes)
-	}
 }

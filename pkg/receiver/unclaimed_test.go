@@ -15,14 +15,16 @@ import (
 // A delivery for a Repository whose URL is not claimed yet must be sent again. Once there is a
 // claim, the owner is decided, and a delivery for a URL without an owner is ignored.
 func TestUnclaimedURL(t *testing.T) {
-	const unclaimed, ignored, unowned, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository", "rejected/NoRepository", "recorded/Recorded"
+	const unclaimed, ignored, unowned, recorded = "unavailable/NotClaimedYet", "ignored/NoRepository",
+		"rejected/NoRepository", "recorded/Recorded"
 	for _, c := range []webhookCase{
 		{"a Repository names it", func(e *env) { e.unclaim() }, nil, http.StatusServiceUnavailable, unclaimed},
 		{"a Repository spells it differently", func(e *env) {
 			e.unclaim()
 			e.declare(func(r *pacv1alpha1.Repository) { hooked(r); r.Spec.URL = "HTTPS://Lab.example/Acme/app.git/" })
 		}, nil, http.StatusServiceUnavailable, unclaimed},
-		{"the delivery is not verified", func(e *env) { e.unclaim() }, func(d *delivery) { d.signature = "none" }, http.StatusUnauthorized, "rejected/NotClaimedYet"},
+		{"the delivery is not verified", func(e *env) { e.unclaim() }, func(d *delivery) { d.signature = "none" },
+			http.StatusUnauthorized, "rejected/NotClaimedYet"},
 		{"the secret that would verify it is missing", func(e *env) {
 			e.unclaim()
 			e.store("ci", "own", nil)
@@ -59,7 +61,8 @@ func TestUnclaimedURL(t *testing.T) {
 			e.replace(renamed)
 			e.barred = "ci"
 		}, nil, http.StatusOK, ignored},
-		{"another Repository has the URL, too", func(e *env) { e.replace(repository("heirs", "app", webhookURL)) }, nil, http.StatusAccepted, recorded},
+		{"another Repository has the URL, too", func(e *env) { e.replace(repository("heirs", "app", webhookURL)) }, nil,
+			http.StatusAccepted, recorded},
 		{"its owner was recreated", func(e *env) { e.declare(recreate) }, nil, http.StatusAccepted, recorded},
 		{"its owner was recreated, and the claim is still released", func(e *env) {
 			e.release()
@@ -114,7 +117,8 @@ func (e *env) unclaim() { e.drop(webhookURL) }
 
 func (e *env) drop(url string) {
 	e.t.Helper()
-	if err := e.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), systemNamespace, v1alpha1.ClaimName(url)); err != nil {
+	if err := e.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), systemNamespace,
+		v1alpha1.ClaimName(url)); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -125,7 +129,8 @@ func (e *env) release() {
 	given := claim(webhookURL, "ci", "own")
 	at := metav1.NewTime(e.clock.Now())
 	given.Status.ReleasedAt = &at
-	if err := e.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), given, systemNamespace); err != nil {
+	if err := e.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), given,
+		systemNamespace); err != nil {
 		e.t.Fatal(err)
 	}
 }

@@ -31,11 +31,17 @@ func TestS34UnverifiedSendersGetTheSameAnswer(t *testing.T) {
 	for _, c := range []webhookCase{
 		{"onboarded", nil, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"not onboarded", nil, unknown("https://lab.example/others/app"), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"not onboarded, with others of its group", nil, unknown(unknownURL), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"not onboarded, on another host", nil, unknown("https://other.example/acme/app"), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"not onboarded, with the secret of another group", nil, signedBy(repositorySecret, func(d *delivery) { d.message.URL = "https://lab.example/others/app" }), http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded without a webhook secret", func(e *env) { e.declare(func(*pacv1alpha1.Repository) {}) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
-		{"onboarded on an App", func(e *env) { e.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil, http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"not onboarded, with others of its group", nil, unknown(unknownURL), http.StatusUnauthorized,
+			"rejected/NoRepository"},
+		{"not onboarded, on another host", nil, unknown("https://other.example/acme/app"), http.StatusUnauthorized,
+			"rejected/NoRepository"},
+		{"not onboarded, with the secret of another group", nil, signedBy(repositorySecret, func(d *delivery) {
+			d.message.URL = "https://lab.example/others/app"
+		}), http.StatusUnauthorized, "rejected/NoRepository"},
+		{"onboarded without a webhook secret", func(e *env) { e.declare(func(*pacv1alpha1.Repository) {}) }, nil,
+			http.StatusUnauthorized, "rejected/NoWebhookSecret"},
+		{"onboarded on an App", func(e *env) { e.declare(func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = nil }) }, nil,
+			http.StatusUnauthorized, "rejected/NoWebhookSecret"},
 		{"onboarded a moment ago", func(e *env) { e.unclaim() }, guess, http.StatusUnauthorized, "rejected/NotClaimedYet"},
 		{"onboarded where the caches do not know it yet, with a token of its group", func(e *env) {
 			const other = "https://lab.example/acme/other"
@@ -49,9 +55,11 @@ func TestS34UnverifiedSendersGetTheSameAnswer(t *testing.T) {
 			if err := e.client.Tracker().Add(claim(other, "ci", "other")); err != nil {
 				e.t.Fatal(err)
 			}
-		}, signedBy(repositorySecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }), http.StatusUnauthorized, "rejected/Unauthenticated"},
+		}, signedBy(repositorySecret, func(d *delivery) { d.message.URL = "https://lab.example/acme/other" }),
+			http.StatusUnauthorized, "rejected/Unauthenticated"},
 		{"onboarded once", func(e *env) { e.remove("own") }, nil, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"onboarded, with a token of all", func(e *env) { e.global("") }, guess, http.StatusUnauthorized, "rejected/Unauthenticated"},
+		{"onboarded, with a token of all", func(e *env) { e.global("") }, guess, http.StatusUnauthorized,
+			"rejected/Unauthenticated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.try(t)
@@ -66,7 +74,8 @@ func TestS34UnverifiedSendersGetTheSameAnswer(t *testing.T) {
 			if first == nil {
 				first = got
 			}
-			if diff := cmp.Diff(first.Header(), got.Header()); diff != "" || got.Body.String() != first.Body.String() || got.Code != first.Code {
+			if diff := cmp.Diff(first.Header(), got.Header()); diff != "" || got.Body.String() != first.Body.String() ||
+				got.Code != first.Code {
 				t.Errorf("answered %d %s, and onboarded %d %s; headers %s", got.Code, got.Body, first.Code, first.Body, diff)
 			}
 		})
@@ -78,9 +87,12 @@ func TestS34UnverifiedSendersGetTheSameAnswer(t *testing.T) {
 func TestUnreadableGroupSecrets(t *testing.T) {
 	unknown := func(d *delivery) { d.message.URL, d.signature = unknownURL, "none" }
 	for _, c := range []webhookCase{
-		{"not copied yet", func(e *env) { e.copied = nil }, unknown, http.StatusServiceUnavailable, "unavailable/NotCopiedYet"},
+		{"not copied yet", func(e *env) { e.copied = nil }, unknown, http.StatusServiceUnavailable,
+			"unavailable/NotCopiedYet"},
 		{"missing", func(e *env) { e.store("ci", "own", nil) }, unknown, http.StatusUnauthorized, "rejected/NoRepository"},
-		{"the global Repository is unreadable", func(e *env) { e.failGlobal(apierrors.NewServiceUnavailable("shutting down")) }, unknown, http.StatusServiceUnavailable, "unavailable/Unavailable"},
+		{"the global Repository is unreadable", func(e *env) {
+			e.failGlobal(apierrors.NewServiceUnavailable("shutting down"))
+		}, unknown, http.StatusServiceUnavailable, "unavailable/Unavailable"},
 	} {
 		t.Run(c.name, c.try)
 	}

@@ -53,7 +53,9 @@ func (e *env) declare(change func(*pacv1alpha1.Repository)) {
 func (e *env) global(url string) {
 	e.t.Helper()
 	r := repository(systemNamespace, "global", "https://lab.example/global")
-	r.Spec.GitProvider = &pacv1alpha1.GitProvider{URL: url, Secret: &pacv1alpha1.Secret{Name: "all"}, WebhookSecret: &pacv1alpha1.Secret{Name: "all", Key: "hook"}}
+	r.Spec.GitProvider = &pacv1alpha1.GitProvider{
+		URL: url, Secret: &pacv1alpha1.Secret{Name: "all"}, WebhookSecret: &pacv1alpha1.Secret{Name: "all", Key: "hook"},
+	}
 	e.replace(r)
 	e.store(systemNamespace, "all", map[string]string{"hook": globalSecret})
 }

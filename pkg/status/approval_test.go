@@ -20,13 +20,21 @@ func TestWhatWaitedForApprovalEnds(t *testing.T) {
 		ends        bool
 		says        string
 	}{
-		"it was approved":                    {v1alpha1.DispositionRuns, v1alpha1.Plan{EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}, HeadSHA: "abc"}, true, "member has approved commit abc"},
-		"it was approved, and nothing is":    {v1alpha1.DispositionIgnored, v1alpha1.Plan{EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}}, true, "no pipeline"},
-		"it was approved, and cannot be now": {v1alpha1.DispositionRefused, v1alpha1.Plan{EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}}, true, "member"},
-		"its author may write now":           {v1alpha1.DispositionRuns, v1alpha1.Plan{EndsPending: true}, true, "An account with the permission"},
-		"another event has started it":       {v1alpha1.DispositionPending, v1alpha1.Plan{StartedBy: "comment-1"}, true, "An account with the permission"},
-		"nobody has":                         {v1alpha1.DispositionPending, v1alpha1.Plan{}, false, ""},
-		"nothing waited":                     {v1alpha1.DispositionRuns, v1alpha1.Plan{}, false, ""},
+		"it was approved": {v1alpha1.DispositionRuns, v1alpha1.Plan{
+			EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}, HeadSHA: "abc",
+		}, true, "member has approved commit abc"},
+		"it was approved, and nothing is": {v1alpha1.DispositionIgnored,
+			v1alpha1.Plan{EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}}, true, "no pipeline"},
+		"it was approved, and cannot be now": {v1alpha1.DispositionRefused,
+			v1alpha1.Plan{EndsPending: true, Approval: &v1alpha1.Approval{By: "member"}}, true, "member"},
+		"its author may write now": {
+			v1alpha1.DispositionRuns, v1alpha1.Plan{EndsPending: true}, true, "An account with the permission",
+		},
+		"another event has started it": {
+			v1alpha1.DispositionPending, v1alpha1.Plan{StartedBy: "comment-1"}, true, "An account with the permission",
+		},
+		"nobody has":     {v1alpha1.DispositionPending, v1alpha1.Plan{}, false, ""},
+		"nothing waited": {v1alpha1.DispositionRuns, v1alpha1.Plan{}, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,7 +47,9 @@ func TestWhatWaitedForApprovalEnds(t *testing.T) {
 					continue
 				}
 				ended++
-				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) || !check.HasExternalID("approval-"+before+"-"+e.Status.Plan.HeadSHA) || check.Conclusion != Skipped || !check.OnlyOpen || !strings.Contains(check.Text, c.says) {
+				if check.Key != EventKey || check.Name != "CI" || check.ExternalID != ApprovalID(e) ||
+					!check.HasExternalID("approval-"+before+"-"+e.Status.Plan.HeadSHA) || check.Conclusion != Skipped ||
+					!check.OnlyOpen || !strings.Contains(check.Text, c.says) {
 					t.Errorf("%+v", check)
 				}
 			}

@@ -22,7 +22,8 @@ func commanded(seconds int, command string, change func(*v1alpha1.GitEventStatus
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("comment-", seconds)}}
 	e.Spec.Sender, e.Spec.HappenedAt, e.Spec.ReceivedAt = "ann", at(seconds), *at(59)
 	e.Status = v1alpha1.GitEventStatus{
-		Reply: &v1alpha1.Reply{Command: command}, Plan: &v1alpha1.Plan{HeadSHA: commit}, Disposition: v1alpha1.DispositionIgnored,
+		Reply: &v1alpha1.Reply{Command: command}, Plan: &v1alpha1.Plan{HeadSHA: commit},
+		Disposition: v1alpha1.DispositionIgnored,
 	}
 	change(&e.Status)
 	return e
@@ -33,7 +34,8 @@ func started(pipelines ...string) func(*v1alpha1.GitEventStatus) {
 		s.Disposition, s.Plan.Reason, s.Plan.Message = v1alpha1.DispositionRuns, "Selected", "some of them are for this event"
 		for _, name := range pipelines {
 			s.Runs = append(s.Runs, v1alpha1.Run{Pipeline: name, Name: name + "-abc"})
-			s.Plan.Decisions = append(s.Plan.Decisions, v1alpha1.Decision{Pipeline: name, Reason: "selected: on-event is [pull_request]"})
+			s.Plan.Decisions = append(s.Plan.Decisions,
+				v1alpha1.Decision{Pipeline: name, Reason: "selected: on-event is [pull_request]"})
 		}
 	}
 }
@@ -48,8 +50,11 @@ func TestReplies(t *testing.T) {
 		"reply-started": {commanded(1, "/test", func(s *v1alpha1.GitEventStatus) {
 			started("build", "docs", "broken", "late")(s)
 			s.Runs[2].Refused = &v1alpha1.Refusal{Reason: "BadYAML", Message: ".tekton/broken.yaml:3: did not find expected key"}
-			s.Runs[3].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: "Cancelled", Message: "octocat closed the pull request"}
-			s.Plan.Decisions = append(s.Plan.Decisions, v1alpha1.Decision{Pipeline: "push", Reason: "on-event is [push], and this is a pull_request"})
+			s.Runs[3].Result = &v1alpha1.Result{
+				Outcome: v1alpha1.OutcomeCancelled, Reason: "Cancelled", Message: "octocat closed the pull request",
+			}
+			s.Plan.Decisions = append(s.Plan.Decisions,
+				v1alpha1.Decision{Pipeline: "push", Reason: "on-event is [push], and this is a pull_request"})
 		})},
 		"reply-named": {commanded(1, "/test build", func(s *v1alpha1.GitEventStatus) {
 			started("build")(s)
@@ -57,10 +62,14 @@ func TestReplies(t *testing.T) {
 		})},
 		"reply-unknown": {commanded(1, "/test biuld", func(s *v1alpha1.GitEventStatus) {
 			ended("UnknownName", "nothing was started: no pipeline is called biuld. Did you mean build? (All: build, push)")(s)
-			s.Plan.Decisions = []v1alpha1.Decision{{Pipeline: "build", Reason: "the command names an unknown pipeline, so it starts nothing"}}
+			s.Plan.Decisions = []v1alpha1.Decision{
+				{Pipeline: "build", Reason: "the command names an unknown pipeline, so it starts nothing"},
+			}
 		})},
-		"reply-moved": {commanded(1, "/ok-to-test", ended("NotApproved", "The head of the pull request was not "+commit+" when the comment was written."))},
-		"reply-two":   {commanded(1, "/test", ended("ContradictoryCommands", "the comment has two different commands, test and cancel: nothing was done. Write a comment for each"))},
+		"reply-moved": {commanded(1, "/ok-to-test",
+			ended("NotApproved", "The head of the pull request was not "+commit+" when the comment was written."))},
+		"reply-two": {commanded(1, "/test", ended("ContradictoryCommands",
+			"the comment has two different commands, test and cancel: nothing was done. Write a comment for each"))},
 		"reply-refused": {commanded(1, "/test build", func(s *v1alpha1.GitEventStatus) {
 			started("build")(s)
 			s.Runs[0].Refused = &v1alpha1.Refusal{Message: "no"}
@@ -71,8 +80,10 @@ func TestReplies(t *testing.T) {
 		"reply-several": {
 			commanded(2, "/test build", started("build")), commanded(9, "/cancel", func(s *v1alpha1.GitEventStatus) {
 				s.Disposition, s.Plan.Cancels = v1alpha1.DispositionCancels, &v1alpha1.Cancellation{}
-			}), commanded(3, "/retest", ended("NothingToRetest", "of 2 pipelines none failed")), commanded(1, "/test too-old", started("too-old")),
-			commanded(4, "/test", started("a", "b", "c", "d", "e")), commanded(5, "/test x", ended("UnknownName", "nothing was started: no x")),
+			}), commanded(3, "/retest", ended("NothingToRetest", "of 2 pipelines none failed")),
+			commanded(1, "/test too-old", started("too-old")),
+			commanded(4, "/test", started("a", "b", "c", "d", "e")),
+			commanded(5, "/test x", ended("UnknownName", "nothing was started: no x")),
 		},
 		"reply-hostile": {commanded(1, "/test `a` <!-- plumbline reply --> @all", func(s *v1alpha1.GitEventStatus) {
 			ended("UnknownName", "nothing was started: no pipeline is called @acme/all, <img src=x>, [a](https://evil), acme/app#12, GH-3 &4.\n\n/close\n\n```\n<!-- plumbline check:1 -->\n\u202e")(s)
@@ -127,7 +138,8 @@ func TestARepliesLength(t *testing.T) {
 		return commanded(seconds, long[:250], func(s *v1alpha1.GitEventStatus) {
 			started()(s)
 			for i := range 250 {
-				s.Runs = append(s.Runs, v1alpha1.Run{Pipeline: fmt.Sprint(i) + long}, v1alpha1.Run{Pipeline: fmt.Sprint("r", i) + long, Refused: &v1alpha1.Refusal{Message: long}})
+				s.Runs = append(s.Runs, v1alpha1.Run{Pipeline: fmt.Sprint(i) + long},
+					v1alpha1.Run{Pipeline: fmt.Sprint("r", i) + long, Refused: &v1alpha1.Refusal{Message: long}})
 				s.Plan.Decisions = append(s.Plan.Decisions, v1alpha1.Decision{Pipeline: fmt.Sprint("d", i) + long, Reason: long})
 			}
 		})
@@ -145,7 +157,8 @@ func TestARepliesLength(t *testing.T) {
 	}
 	running := full(50)
 	before := ReplyDigest(running)
-	running.Status.Runs[0].UID, running.Status.Runs[0].Result = "uid", &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed, CompletedAt: &metav1.Time{Time: time.Unix(1, 0)}}
+	running.Status.Runs[0].UID, running.Status.Runs[0].Result = "uid",
+		&v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed, CompletedAt: &metav1.Time{Time: time.Unix(1, 0)}}
 	if ReplyDigest(running) != before {
 		t.Error("the end of a run changes what is told of its start")
 	}

@@ -65,7 +65,8 @@ func reasons() map[pipelinev1.PipelineRunReason]v1alpha1.Outcome {
 func TestResultOfByReason(t *testing.T) {
 	for reason, whenFalse := range reasons() {
 		for status, want := range map[corev1.ConditionStatus]v1alpha1.Outcome{
-			corev1.ConditionTrue: v1alpha1.OutcomeSucceeded, corev1.ConditionFalse: whenFalse, corev1.ConditionUnknown: "", "": "",
+			corev1.ConditionTrue: v1alpha1.OutcomeSucceeded, corev1.ConditionFalse: whenFalse, corev1.ConditionUnknown: "",
+			"": "",
 		} {
 			t.Run(fmt.Sprintf("%s=%s", reason, status), func(t *testing.T) {
 				got := ResultOf(pipelineRun(succeeded(status, string(reason), "why")), nil, Links{}, Facts{}, 0)
@@ -79,7 +80,8 @@ func TestResultOfByReason(t *testing.T) {
 					t.Fatal("a run that has ended has no result")
 				}
 				got.Text, got.Brief = "", ""
-				if diff := cmp.Diff(&v1alpha1.Result{Outcome: want, Reason: string(reason), Message: "why", StartedAt: at(0), CompletedAt: at(50)}, got); diff != "" {
+				if diff := cmp.Diff(&v1alpha1.Result{Outcome: want, Reason: string(reason), Message: "why", StartedAt: at(0),
+					CompletedAt: at(50)}, got); diff != "" {
 					t.Errorf("ResultOf (-want +got):\n%s", diff)
 				}
 			})
@@ -131,7 +133,8 @@ func TestResultOfText(t *testing.T) {
 	cancelled := taskRun("e2e", 6, 8, succeeded(corev1.ConditionFalse, "TaskRunCancelled", "TaskRun cancelled"))
 	running := taskRun("scan", 6, -1, succeeded(corev1.ConditionUnknown, "Running", ""))
 	pod := taskRun("build", 1, 2, succeeded(corev1.ConditionFalse, "PodCreationFailed", podMessage))
-	hostile := taskRun("</td>\n\n<script>&*x*", 1, 2, succeeded(corev1.ConditionFalse, "Failed\n\n<b>", "</pre>\n\n**bold** @all <img src=x>\n\nend"))
+	hostile := taskRun("</td>\n\n<script>&*x*", 1, 2,
+		succeeded(corev1.ConditionFalse, "Failed\n\n<b>", "</pre>\n\n**bold** @all <img src=x>\n\nend"))
 	failed := func(message string) *pipelinev1.PipelineRun {
 		return pipelineRun(succeeded(corev1.ConditionFalse, "Failed", message))
 	}
@@ -142,24 +145,44 @@ func TestResultOfText(t *testing.T) {
 		{TypeMeta: runtime.TypeMeta{Kind: "TaskRun"}, Name: "build-abc-gone", PipelineTaskName: "gone"},
 	}
 	full.Status.SkippedTasks = []pipelinev1.SkippedTask{{Name: "release", Reason: pipelinev1.WhenExpressionsSkip}}
-	one, two := taskRun("matrix", 1, 3, succeeded(corev1.ConditionFalse, "Failed", "b")), taskRun("matrix", 1, 2, succeeded(corev1.ConditionFalse, "Failed", "a"))
+	one, two := taskRun("matrix", 1, 3, succeeded(corev1.ConditionFalse, "Failed", "b")),
+		taskRun("matrix", 1, 2, succeeded(corev1.ConditionFalse, "Failed", "a"))
 	one.Name, two.Name = "m-0", "m-1"
 	briefs := map[string]string{
-		"succeeded": "", "cancelled": "", "failed": `task Unit Tests (unit): "step-test" exited with code 1`, "no-taskruns": "Pipeline ci/build can't be Run; it contains Tasks that don't exist",
-		"pod-creation": "task build: The cluster could not create the task's pod: ", "timed-out": "task e2e: TaskRun cancelled", "hostile": "task </td> <script>&*x*: </pre> **bold** @all <img src=x> end",
+		"succeeded": "", "cancelled": "", "failed": `task Unit Tests (unit): "step-test" exited with code 1`,
+		"no-taskruns":  "Pipeline ci/build can't be Run; it contains Tasks that don't exist",
+		"pod-creation": "task build: The cluster could not create the task's pod: ",
+		"timed-out":    "task e2e: TaskRun cancelled",
+		"hostile":      "task </td> <script>&*x*: </pre> **bold** @all <img src=x> end",
 	}
 	checkText(t, briefs, []textCase{
-		{"succeeded", "a success is a table and nothing else", pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded", "ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), Facts{}},
-		{"failed", "a failure names the task that failed, with every kind of row in the order of their start", full, []*pipelinev1.TaskRun{late, cancelled, broken, ignored, running, ok()}, consoleLinks(), Facts{}},
-		{"no-console", "without a console there is no link", failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{broken}, Links{}, Facts{}},
-		{"no-taskruns", "without TaskRuns the text is Tekton's message", pipelineRun(succeeded(corev1.ConditionFalse, "CouldntGetTask", "Pipeline ci/build can't be Run; it contains Tasks that don't exist")), nil, consoleLinks(), Facts{}},
-		{"pod-creation", "a pod that a webhook prevented is blamed on the webhook, and the Task is not", failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{}, Facts{TaskExists: map[string]bool{"build": true}}},
-		{"pod-creation-no-task", "Tekton's guess is repeated if it is right", failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{}, Facts{TaskExists: map[string]bool{"build": false}}},
-		{"create-run-failed", "a TaskRun that could not be created is diagnosed from the run's condition", pipelineRun(succeeded(corev1.ConditionFalse, "CreateRunFailed", `admission webhook "policy.example.com" denied the request: no root`)), []*pipelinev1.TaskRun{ok()}, Links{}, Facts{}},
-		{"timed-out", "cancelled tasks are named if nothing else failed", pipelineRun(succeeded(corev1.ConditionFalse, "PipelineRunTimeout", `PipelineRun "build-abc" failed to finish within "1h0m0s"`)), []*pipelinev1.TaskRun{ok(), cancelled}, Links{}, Facts{}},
-		{"cancelled", "a cancelled run blames nobody", pipelineRun(succeeded(corev1.ConditionFalse, "Cancelled", `PipelineRun "build-abc" was cancelled`)), []*pipelinev1.TaskRun{cancelled}, Links{}, Facts{}},
+		{"succeeded", "a success is a table and nothing else", pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded",
+			"ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), Facts{}},
+		{"failed", "a failure names the task that failed, with every kind of row in the order of their start", full,
+			[]*pipelinev1.TaskRun{late, cancelled, broken, ignored, running, ok()}, consoleLinks(), Facts{}},
+		{"no-console", "without a console there is no link",
+			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{broken}, Links{}, Facts{}},
+		{"no-taskruns", "without TaskRuns the text is Tekton's message", pipelineRun(succeeded(corev1.ConditionFalse,
+			"CouldntGetTask", "Pipeline ci/build can't be Run; it contains Tasks that don't exist")), nil, consoleLinks(),
+			Facts{}},
+		{"pod-creation", "a pod that a webhook prevented is blamed on the webhook, and the Task is not",
+			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{},
+			Facts{TaskExists: map[string]bool{"build": true}}},
+		{"pod-creation-no-task", "Tekton's guess is repeated if it is right",
+			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{},
+			Facts{TaskExists: map[string]bool{"build": false}}},
+		{"create-run-failed", "a TaskRun that could not be created is diagnosed from the run's condition",
+			pipelineRun(succeeded(corev1.ConditionFalse, "CreateRunFailed",
+				`admission webhook "policy.example.com" denied the request: no root`)), []*pipelinev1.TaskRun{ok()}, Links{},
+			Facts{}},
+		{"timed-out", "cancelled tasks are named if nothing else failed", pipelineRun(succeeded(corev1.ConditionFalse,
+			"PipelineRunTimeout", `PipelineRun "build-abc" failed to finish within "1h0m0s"`)),
+			[]*pipelinev1.TaskRun{ok(), cancelled}, Links{}, Facts{}},
+		{"cancelled", "a cancelled run blames nobody", pipelineRun(succeeded(corev1.ConditionFalse, "Cancelled",
+			`PipelineRun "build-abc" was cancelled`)), []*pipelinev1.TaskRun{cancelled}, Links{}, Facts{}},
 		{"matrix", "TaskRuns of one matrix are told apart", failed("x"), []*pipelinev1.TaskRun{one, two}, Links{}, Facts{}},
-		{"hostile", "names and messages cannot leave their place", failed("<script>\n\n# x"), []*pipelinev1.TaskRun{hostile}, Links{Run: `https://x/"><script> y`, Task: func(string) string { return "javascript:alert(1)" }}, Facts{}},
+		{"hostile", "names and messages cannot leave their place", failed("<script>\n\n# x"), []*pipelinev1.TaskRun{hostile},
+			Links{Run: `https://x/"><script> y`, Task: func(string) string { return "javascript:alert(1)" }}, Facts{}},
 	})
 }
 
@@ -194,7 +217,8 @@ func TestResultOfIsCut(t *testing.T) {
 	for i := range 300 {
 		tasks = append(tasks, taskRun(fmt.Sprintf("täsk-%03d", i), i, i+1, succeeded(corev1.ConditionTrue, "Succeeded", "")))
 	}
-	tasks = append(tasks, taskRun("the-culprit", 400, 401, succeeded(corev1.ConditionFalse, "Failed", strings.Repeat("é&<", 5000))))
+	tasks = append(tasks, taskRun("the-culprit", 400, 401,
+		succeeded(corev1.ConditionFalse, "Failed", strings.Repeat("é&<", 5000))))
 	pr := pipelineRun(succeeded(corev1.ConditionFalse, "Failed", strings.Repeat("ü", 20000)))
 	for _, limit := range []int{2000, 2001, 2002, 2003, 4000, 32 << 10} {
 		result := ResultOf(pr, tasks, consoleLinks(), Facts{}, limit)
@@ -207,7 +231,8 @@ func TestResultOfIsCut(t *testing.T) {
 			t.Errorf("limit %d: the failing task's name was cut", limit)
 		case !strings.Contains(result.Text, "more (cut)"):
 			t.Errorf("limit %d: nothing shows that rows were cut", limit)
-		case len(result.Brief) > maxBrief || !utf8.ValidString(result.Brief) || !strings.HasPrefix(result.Brief, "task the-culprit: "):
+		case len(result.Brief) > maxBrief || !utf8.ValidString(result.Brief) ||
+			!strings.HasPrefix(result.Brief, "task the-culprit: "):
 			t.Errorf("in one line: %q", result.Brief)
 		case len(result.Message) > maxMessage:
 			t.Errorf("the message has %d bytes", len(result.Message))

@@ -37,7 +37,8 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]
-		if got.State != Queued || got.Title != "Queued since 03:04 UTC on 2 January: place 1" || !strings.HasSuffix(got.Text, test.want) {
+		if got.State != Queued || got.Title != "Queued since 03:04 UTC on 2 January: place 1" ||
+			!strings.HasSuffix(got.Text, test.want) {
 			t.Errorf("%s: %s %q %s", name, got.State, got.Title, got.Text)
 		}
 	}

@@ -26,11 +26,15 @@ func TestStale(t *testing.T) {
 		{"what was never sent is sent", running, nil, true},
 		{"what was meant to be sent is sent", running, []v1alpha1.Check{{Key: "a", Intent: true}}, true},
 		{"what was accepted is not sent again", running, []v1alpha1.Check{{Key: "a", Accepted: Digest(running)}}, false},
-		{"what another check accepted does not count", running, []v1alpha1.Check{{Key: "b", Accepted: Digest(running)}}, true},
+		{"what another check accepted does not count", running, []v1alpha1.Check{{Key: "b", Accepted: Digest(running)}},
+			true},
 		{"what changed is sent", failed, []v1alpha1.Check{{Key: "a", Accepted: Digest(running)}}, true},
-		{"a concluded check is not reopened", running, []v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, false},
-		{"a concluded check may get other words", worded, []v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, true},
-		{"a concluded check that is as it should be is left alone", failed, []v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, false},
+		{"a concluded check is not reopened", running,
+			[]v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, false},
+		{"a concluded check may get other words", worded,
+			[]v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, true},
+		{"a concluded check that is as it should be is left alone", failed,
+			[]v1alpha1.Check{{Key: "a", Accepted: Digest(failed), Concluded: true}}, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -47,9 +51,11 @@ func TestDigest(t *testing.T) {
 		DetailsURL: "u", StartedAt: at(1), CompletedAt: at(2),
 	}
 	for name, change := range map[string]func(*Check){
-		"Key": func(c *Check) { c.Key = "" }, "Name": func(c *Check) { c.Name = "" }, "ExternalID": func(c *Check) { c.ExternalID = "" },
-		"State": func(c *Check) { c.State = Queued }, "Conclusion": func(c *Check) { c.Conclusion = Failure },
-		"Title": func(c *Check) { c.Title = "" }, "Summary": func(c *Check) { c.Summary = "" }, "Text": func(c *Check) { c.Text = "" },
+		"Key": func(c *Check) { c.Key = "" }, "Name": func(c *Check) { c.Name = "" },
+		"ExternalID": func(c *Check) { c.ExternalID = "" },
+		"State":      func(c *Check) { c.State = Queued }, "Conclusion": func(c *Check) { c.Conclusion = Failure },
+		"Title": func(c *Check) { c.Title = "" }, "Summary": func(c *Check) { c.Summary = "" },
+		"Text":       func(c *Check) { c.Text = "" },
 		"DetailsURL": func(c *Check) { c.DetailsURL = "" }, "StartedAt": func(c *Check) { c.StartedAt = nil },
 		"CompletedAt": func(c *Check) { c.CompletedAt = at(3) },
 	} {

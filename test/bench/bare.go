@@ -30,8 +30,10 @@ func (s *stage) bareRun(name string) (*pipelinev1.PipelineRun, error) {
 		return nil, errors.New("no PipelineRun of Plumbline was seen")
 	}
 	run := &pipelinev1.PipelineRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: bare, Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
-		Spec:       *s.observer.sample.Spec.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: bare, Name: name, Labels: map[string]string{}, Annotations: map[string]string{},
+		},
+		Spec: *s.observer.sample.Spec.DeepCopy(),
 	}
 	for key, value := range s.observer.sample.Labels {
 		run.Labels[strings.Replace(key, plumbline.GroupName, "bareclient.dev", 1)] = value

@@ -87,7 +87,9 @@ type part struct {
 const many = 50
 
 func parts(o Options) []part {
-	list := []part{{name: "plan", title: "planning 150 pipelines with path filters, files in memory", play: planning, alone: true}}
+	list := []part{
+		{name: "plan", title: "planning 150 pipelines with path filters, files in memory", play: planning, alone: true},
+	}
 	for _, where := range []struct {
 		name, title   string
 		installations int
@@ -106,19 +108,26 @@ func parts(o Options) []part {
 	}
 	list = append(list,
 		part{name: "sustained-one", title: "as many PipelineRuns as it makes, one installation", play: sustained(1)},
-		part{name: "sustained-many", title: fmt.Sprintf("as many PipelineRuns as it makes, %d installations", many), play: sustained(many)},
+		part{name: "sustained-many", title: fmt.Sprintf("as many PipelineRuns as it makes, %d installations", many),
+			play: sustained(many)},
 		part{name: "accept", title: "as many deliveries as a receiver accepts, no controller running", play: acceptMost},
 		part{name: "burst", title: "500 pushes at once to one installation, beside another's at 1/s", play: burst},
 		part{name: "waiting", title: "memory under 500 events that wait for a slow Git service", play: waiting},
 	)
 	if len(o.Runs) > 0 {
-		list = append(list, part{name: "runs", title: "what an event costs, by the number of its PipelineRuns", play: costs(o.Runs, o.Slow)})
+		list = append(list, part{
+			name: "runs", title: "what an event costs, by the number of its PipelineRuns", play: costs(o.Runs, o.Slow),
+		})
 	}
 	for _, n := range o.Repositories {
-		list = append(list, part{name: fmt.Sprintf("size-repositories-%d", n), title: fmt.Sprintf("with %d Repositories", n), play: size(n, 0)})
+		list = append(list, part{
+			name: fmt.Sprintf("size-repositories-%d", n), title: fmt.Sprintf("with %d Repositories", n), play: size(n, 0),
+		})
 	}
 	for _, n := range o.Settled {
-		list = append(list, part{name: fmt.Sprintf("size-settled-%d", n), title: fmt.Sprintf("with %d settled events", n), play: size(0, n)})
+		list = append(list, part{
+			name: fmt.Sprintf("size-settled-%d", n), title: fmt.Sprintf("with %d settled events", n), play: size(0, n),
+		})
 	}
 	return list
 }

@@ -100,7 +100,9 @@ func waiting(ctx context.Context, r *room, out *Section) error {
 			return err
 		}
 	}
-	s.forge.Inject(forge.Fault{Match: func(q *http.Request) bool { return strings.Contains(q.URL.Path, "/"+slow+"/") }, Do: forge.Delay(slowAnswer)})
+	s.forge.Inject(forge.Fault{
+		Match: func(q *http.Request) bool { return strings.Contains(q.URL.Path, "/"+slow+"/") }, Do: forge.Delay(slowAnswer),
+	})
 	s.deliverAll(ctx, s.prepare(burstSize, slow))
 	for end := time.Now().Add(r.during); time.Now().Before(end) && installation.Until(ctx, time.Now().Add(time.Second)); {
 		for _, p := range s.processes() {

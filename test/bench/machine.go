@@ -34,7 +34,8 @@ func (m Machine) String() string {
 	for _, of := range []string{"plumbline", "go", "kubernetes", "etcd", "tekton"} {
 		versions = append(versions, of+" "+m.Versions[of])
 	}
-	return fmt.Sprintf("%d × %s, %s of memory, Linux %s, a write of 4 KiB with fsync in %.2f ms; %s", m.Cores, m.CPU, m.Memory, m.Kernel, m.Fsync, strings.Join(versions, ", "))
+	return fmt.Sprintf("%d × %s, %s of memory, Linux %s, a write of 4 KiB with fsync in %.2f ms; %s", m.Cores, m.CPU,
+		m.Memory, m.Kernel, m.Fsync, strings.Join(versions, ", "))
 }
 
 // inspect reads the machine's facts; dir is on the disk to be measured. What cannot be read is left
@@ -83,7 +84,8 @@ func field(path, name string) string {
 func module(dir, path string) string {
 	data, _ := os.ReadFile(filepath.Join(dir, "go.mod"))
 	for line := range strings.Lines(string(data)) {
-		if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require ")); len(words) >= 2 && words[0] == path {
+		if words := strings.Fields(strings.TrimPrefix(strings.TrimSpace(line), "require ")); len(words) >= 2 &&
+			words[0] == path {
 			return words[1]
 		}
 	}

@@ -110,7 +110,8 @@ func (o *observer) watch(ctx context.Context, client tektonclient.Interface) err
 	if err != nil {
 		return err
 	}
-	w, err := toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: runs.Watch})
+	w, err := toolswatch.NewRetryWatcherWithContext(ctx, list.ResourceVersion,
+		&cache.ListWatch{WatchFuncWithContext: runs.Watch})
 	if err != nil {
 		return err
 	}

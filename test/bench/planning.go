@@ -48,7 +48,8 @@ func filtered(changed int) *commit {
 	for i := range planned {
 		file := git.File{Path: fmt.Sprintf(".tekton/service-%03d.yaml", i), Data: []byte(strings.Replace(
 			strings.Replace(pipeline, "name: build\n  annotations:", fmt.Sprintf("name: service-%03d\n  annotations:", i), 1),
-			"on-event: \"[push]\"", fmt.Sprintf("on-event: \"[push]\"\n    pipelinesascode.tekton.dev/on-path-change: \"[services/%03d/**]\"", i), 1))}
+			"on-event: \"[push]\"",
+			fmt.Sprintf("on-event: \"[push]\"\n    pipelinesascode.tekton.dev/on-path-change: \"[services/%03d/**]\"", i), 1))}
 		c.files = append(c.files, file)
 		if i < changed {
 			c.changes.Modified = append(c.changes.Modified, fmt.Sprintf("services/%03d/main.go", i))

@@ -104,7 +104,8 @@ func (s *stage) perEvent(out *Section, before usage, events int, bare map[string
 	ours := after.cpu["receiver"] - before.cpu["receiver"] + after.cpu["controller"] - before.cpu["controller"]
 	out.add("CPU per event", "ms", milliseconds(ours)/float64(events), 0)
 	for _, process := range slices.Sorted(maps.Keys(before.cpu)) {
-		out.add("CPU per event: "+process, "ms", milliseconds(after.cpu[process]-before.cpu[process])/float64(events), milliseconds(bare[process]))
+		out.add("CPU per event: "+process, "ms", milliseconds(after.cpu[process]-before.cpu[process])/float64(events),
+			milliseconds(bare[process]))
 	}
 	return nil
 }
@@ -153,7 +154,8 @@ func (s *stage) kubeCalls(from, to int64, see func(c kubeCall)) error {
 			continue // the part ends in the middle of a line
 		}
 		var ours bool
-		if c.process, ours = strings.CutPrefix(c.User.Username, prefix); ours && c.Verb != "watch" && c.Ref.Resource != "leases" && c.Ref.Resource != "" {
+		if c.process, ours = strings.CutPrefix(c.User.Username, prefix); ours && c.Verb != "watch" &&
+			c.Ref.Resource != "leases" && c.Ref.Resource != "" {
 			see(c)
 		}
 	}

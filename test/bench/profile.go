@@ -35,19 +35,20 @@ func Profile(ctx context.Context, o Options, dir string) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
-	return installation.Play{Name: "profile", Programs: o.Programs}.Run(ctx, func(ctx context.Context, c *cluster.Cluster, programs installation.Programs) error {
-		r := &room{during: o.During, programs: programs, cluster: c}
-		s, err := r.open(ctx, setting{
-			installations: many,
-			config:        [][3]string{{"plumbline-config-observability", "runtime-profiling", "enabled"}},
-			receiverFlags: []string{"-profiling", "-mutex-profile-fraction=1"},
-			flags:         []string{"-mutex-profile-fraction=1"},
+	return installation.Play{Name: "profile", Programs: o.Programs}.Run(
+		ctx, func(ctx context.Context, c *cluster.Cluster, programs installation.Programs) error {
+			r := &room{during: o.During, programs: programs, cluster: c}
+			s, err := r.open(ctx, setting{
+				installations: many,
+				config:        [][3]string{{"plumbline-config-observability", "runtime-profiling", "enabled"}},
+				receiverFlags: []string{"-profiling", "-mutex-profile-fraction=1"},
+				flags:         []string{"-mutex-profile-fraction=1"},
+			})
+			if err == nil {
+				err = s.profile(ctx, o, dir)
+			}
+			return errors.Join(err, r.close())
 		})
-		if err == nil {
-			err = s.profile(ctx, o, dir)
-		}
-		return errors.Join(err, r.close())
-	})
 }
 
 // profile takes the profiles under load and prints them.
@@ -56,16 +57,19 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	seconds := max(1, int(o.During.Seconds()))
 	for _, p := range s.processes() {
 		group.Go(func() error {
-			return fetch(loaded, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", p.Profiling, seconds), filepath.Join(dir, p.name+".cpu"))
+			return fetch(loaded, fmt.Sprintf("%s/debug/pprof/profile?seconds=%d", p.Profiling, seconds),
+				filepath.Join(dir, p.name+".cpu"))
 		})
 	}
 	group.Go(func() error {
 		events := s.prepare(count(o.Rates[0], o.During), s.repos...)
-		installation.OpenLoop(loaded, each(o.Rates[0]), len(events), func(i int, due time.Time) { s.push(loaded, events[i], due) })
+		installation.OpenLoop(loaded, each(o.Rates[0]), len(events),
+			func(i int, due time.Time) { s.push(loaded, events[i], due) })
 		return nil
 	})
 	group.Go(func() error {
-		data, err := s.kube.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds", strconv.Itoa(seconds)).DoRaw(loaded)
+		data, err := s.kube.Discovery().RESTClient().Get().AbsPath("/debug/pprof/profile").Param("seconds",
+			strconv.Itoa(seconds)).DoRaw(loaded)
 		return errors.Join(err, os.WriteFile(filepath.Join(dir, cluster.APIServer+".cpu"), data, 0o600))
 	})
 	if err := group.Wait(); err != nil {
@@ -85,7 +89,8 @@ func (s *stage) profile(ctx context.Context, o Options, dir string) error {
 	for _, name := range show {
 		path := filepath.Join(dir, name)
 		_, _ = fmt.Fprintf(o.To, "\n%s\n", path)
-		command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), "-hide="+locks, path)
+		command := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", fmt.Sprintf("-nodecount=%d", top), "-hide="+locks,
+			path)
 		command.Stdout, command.Stderr = o.To, io.Discard
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("reading %s: %w", path, err)

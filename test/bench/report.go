@@ -50,7 +50,8 @@ func (s *Section) add(name, unit string, value, bare float64) {
 // times adds the percentiles of durations, in milliseconds.
 func (s *Section) times(name string, all, bare []time.Duration) {
 	for _, p := range []int{50, 95, 99} {
-		s.add(fmt.Sprintf("%s p%d", name, p), "ms", milliseconds(installation.Percentile(all, p)), milliseconds(installation.Percentile(bare, p)))
+		s.add(fmt.Sprintf("%s p%d", name, p), "ms", milliseconds(installation.Percentile(all, p)),
+			milliseconds(installation.Percentile(bare, p)))
 	}
 }
 

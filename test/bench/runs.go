@@ -161,7 +161,8 @@ func (s *stage) grows(
 // creates is when the first object was created in the namespace and when the last PipelineRun was.
 func creates(calls []kubeCall, namespace string) (first, last time.Time) {
 	for _, c := range calls {
-		if c.Verb != "create" || c.Ref.Namespace != namespace || (c.Ref.Resource != "secrets" && c.Ref.Resource != "pipelineruns") {
+		if c.Verb != "create" || c.Ref.Namespace != namespace ||
+			(c.Ref.Resource != "secrets" && c.Ref.Resource != "pipelineruns") {
 			continue
 		}
 		if first.IsZero() || c.At.Before(first) {

@@ -102,7 +102,9 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 		return err
 	}
 	events := s.installation.Plumbline.PlumblineV1alpha1().GitEvents(system)
-	list, err := events.List(ctx, metav1.ListOptions{FieldSelector: "status.phase=" + string(v1alpha1.PhaseSettled), Limit: 1})
+	list, err := events.List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase=" + string(v1alpha1.PhaseSettled), Limit: 1,
+	})
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,8 @@ func (s *stage) fill(ctx context.Context, repositories, settled int) error {
 	sample.Status.LateSecrets, sample.Status.SettledAt = false, &metav1.Time{Time: time.Now().Add(-time.Hour)}
 	return together(ctx, settled, func(n int) error {
 		event := &v1alpha1.GitEvent{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("settled-%d", n), Annotations: sample.Annotations}, Spec: *sample.Spec.DeepCopy(),
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("settled-%d", n), Annotations: sample.Annotations},
+			Spec:       *sample.Spec.DeepCopy(),
 		}
 		event.Spec.DeliveryKey = event.Name
 		created, err := events.Create(ctx, event, metav1.CreateOptions{})

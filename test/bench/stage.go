@@ -89,7 +89,8 @@ func open(ctx context.Context, c *cluster.Cluster, programs installation.Program
 	}
 	app := s.forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-bench")
 	config := append([][3]string{
-		{"plumbline", "open-events-cap", unlimited}, {"plumbline", "open-payloads-mebibytes", "8192"}, {"plumbline", "settled-cap", "1000000"},
+		{"plumbline", "open-events-cap", unlimited}, {"plumbline", "open-payloads-mebibytes", "8192"},
+		{"plumbline", "settled-cap", "1000000"},
 	}, want.config...)
 	var err error
 	s.installation, err = installation.New(ctx, installation.Options{
@@ -183,7 +184,9 @@ func (s *stage) prepare(n int, repos ...string) []*event {
 	for i := range events {
 		repo := repos[i%len(repos)]
 		sha := s.forge.Commit(repo, "main", forge.Change{Message: fmt.Sprintf("change %d", i)})
-		events[i] = &event{id: sha, repo: repo, delivery: s.forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main", After: sha})}
+		events[i] = &event{
+			id: sha, repo: repo, delivery: s.forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main", After: sha}),
+		}
 	}
 	s.observer.expect(events...)
 	return events

@@ -15,7 +15,8 @@ func (s *stage) unmade() (all []string) {
 	for _, at := range deadlyCalls() {
 		kinds[controller0] = append(kinds[controller0], at.call)
 	}
-	for target, alike := range map[string][]string{receiver0: {receiver0, receiver1}, controller0: {controller0, controller1}} {
+	for target, alike := range map[string][]string{receiver0: {receiver0, receiver1},
+		controller0: {controller0, controller1}} {
 		var made []cluster.Call
 		for _, one := range alike {
 			made = append(made, s.processes[one].Proxy.Calls()...)

@@ -27,7 +27,9 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 		return err
 	}
 	programs, err := installation.Build(ctx, dir)
-	shared = Options{Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 4 * time.Minute}
+	shared = Options{
+		Cluster: c, Programs: programs, Seed: seed, Acts: Schedule(seed, 25*time.Second), Settle: 4 * time.Minute,
+	}
 	return err
 }
 
@@ -52,7 +54,8 @@ func TestLimitsHold(t *testing.T) {
 		t.Skip("runs in make test-all")
 	}
 	o := OfLimits()
-	o.Cluster, o.Programs, o.Seed, o.Settle, o.Acts = shared.Cluster, shared.Programs, seed, shared.Settle, Limits(seed, 40*time.Second, 40)
+	o.Cluster, o.Programs, o.Seed, o.Settle, o.Acts = shared.Cluster, shared.Programs, seed, shared.Settle,
+		Limits(seed, 40*time.Second, 40)
 	report, err := Run(t.Context(), o)
 	t.Log(report)
 	if err != nil {
@@ -83,7 +86,8 @@ func TestLimitScheduleFollowsFromSeed(t *testing.T) {
 		}
 	}
 	if all := len(deadlyCalls()); delivered != 200 || len(targets) != len(limitables()) || len(calls) != all {
-		t.Errorf("%d deliveries, limits changed of %v, killed at %d calls; want 200, of all, and %d", delivered, targets, len(calls), all)
+		t.Errorf("%d deliveries, limits changed of %v, killed at %d calls; want 200, of all, and %d", delivered, targets,
+			len(calls), all)
 	}
 }
 
@@ -107,7 +111,8 @@ func TestScheduleFollowsFromSeed(t *testing.T) {
 		}
 	}
 	if len(kinds) != 18+8 || len(targets) != 14 {
-		t.Errorf("%d kinds %v with %d targets %v, want 18 kinds of deliveries and 8 of disturbances; 14 targets", len(kinds), kinds, len(targets), targets)
+		t.Errorf("%d kinds %v with %d targets %v, want 18 kinds of deliveries and 8 of disturbances; 14 targets", len(kinds),
+			kinds, len(targets), targets)
 	}
 }
 
@@ -116,7 +121,8 @@ func TestScheduleFollowsFromSeed(t *testing.T) {
 // restart needs.
 func TestPartialScheduleHasNoLongWaits(t *testing.T) {
 	second := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
-	got := Compact([]Act{{At: second(60)}, {At: second(61), Lasts: second(5)}, {At: second(62)}, {At: second(67)}, {At: second(90)}, {At: second(93)}})
+	got := Compact([]Act{{At: second(60)}, {At: second(61), Lasts: second(5)}, {At: second(62)}, {At: second(67)},
+		{At: second(90)}, {At: second(93)}})
 	for i, want := range []float64{3, 4, 5, 10, 13, 16} {
 		if got[i].At != second(want) {
 			t.Errorf("act %d is at %v, want %vs", i, got[i].At, want)

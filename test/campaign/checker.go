@@ -126,7 +126,8 @@ func (c *checker) settle(ctx context.Context) error {
 
 // never returns the permanent violations.
 func (c *checker) never(e *invariants.Evidence) []invariants.Violation {
-	return slices.Concat(e.Never(), c.twice(e), c.early(e), unexplained(e), c.failed(e), c.wrongTenant(e), c.startedWithoutReason(e), c.unapproved(e), c.paired(e),
+	return slices.Concat(e.Never(), c.twice(e), c.early(e), unexplained(e), c.failed(e), c.wrongTenant(e),
+		c.startedWithoutReason(e), c.unapproved(e), c.paired(e),
 		e.Early(c.pruned), c.stage.history.Never(), c.outdated())
 }
 
@@ -139,15 +140,19 @@ func (c *checker) outdated() (broken []invariants.Violation) {
 // eventually returns what is not true yet. For a PipelineRun whose patches are refused, I-10
 // decides instead.
 func (c *checker) eventually(e *invariants.Evidence) []invariants.Violation {
-	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()), c.repeatedPosts(), c.stage.history.Queue(), c.stage.history.Cancelled())
+	all := slices.Concat(e.Eventually(), c.ignored(e), c.incomplete(e), unmarked(e, c.stage.history.Marked()),
+		c.repeatedPosts(), c.stage.history.Queue(), c.stage.history.Cancelled())
 	for i, v := range all {
 		if v.Invariant == "I-5" && refused(v.Subject) {
 			all[i].Invariant = "I-10"
 		}
 	}
 	for _, run := range e.Live {
-		if condition := run.Status.GetCondition(apis.ConditionSucceeded); condition == nil || condition.Status == corev1.ConditionUnknown {
-			all = append(all, invariants.Violation{Invariant: "I-5", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not end"})
+		if condition := run.Status.GetCondition(apis.ConditionSucceeded); condition == nil ||
+			condition.Status == corev1.ConditionUnknown {
+			all = append(all, invariants.Violation{
+				Invariant: "I-5", Subject: run.Name, Message: "PipelineRun " + run.Name + " does not end",
+			})
 		}
 	}
 	return all
@@ -186,7 +191,8 @@ func (c *checker) early(e *invariants.Evidence) (broken []invariants.Violation) 
 // needs.
 func unexplained(e *invariants.Evidence) (broken []invariants.Violation) {
 	for name, run := range e.Planned {
-		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) && !strings.Contains(run.Refused.Message, started) {
+		if run.Refused != nil && !strings.Contains(run.Refused.Message, denial) &&
+			!strings.Contains(run.Refused.Message, started) {
 			broken = append(broken, invariants.Violated("I-3", name,
 				"run %s is refused without a cause: %s", name, run.Refused.Message))
 		}
@@ -195,7 +201,9 @@ func unexplained(e *invariants.Evidence) (broken []invariants.Violation) {
 		case r.Outcome == v1alpha1.OutcomeDeleted:
 			broken = append(broken, invariants.Violated("I-5", name,
 				"PipelineRun %s counts as deleted, and no act deleted it", name))
-		case run.UID == "" && !slices.Contains([]string{attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided}, r.Reason):
+		case run.UID == "" && !slices.Contains([]string{
+			attempt.ReasonSuperseded, attempt.ReasonCancelled, attempt.ReasonDecided,
+		}, r.Reason):
 			broken = append(broken, invariants.Violated("I-1", name,
 				"run %s is not created any more: %s", name, r.Reason))
 		}
@@ -236,7 +244,8 @@ func postedWithoutLookup(writes []invariants.Write, asked []forge.Request) (brok
 			continue
 		}
 		looked := func(r forge.Request) bool {
-			return r.Route == forge.RouteCheckList && strings.Contains(r.Path, "/"+w.SHA+"/") && strings.Contains(r.Query, url.QueryEscape(w.Name)) &&
+			return r.Route == forge.RouteCheckList && strings.Contains(r.Path, "/"+w.SHA+"/") &&
+				strings.Contains(r.Query, url.QueryEscape(w.Name)) &&
 				!r.Time.After(w.At) && w.At.Sub(r.Time) < before
 		}
 		if posted[w.ExternalID+w.SHA] && !slices.ContainsFunc(asked, looked) {
@@ -251,7 +260,8 @@ func postedWithoutLookup(writes []invariants.Write, asked []forge.Request) (brok
 // failed is I-9: while receivers are replaced and nothing else is disturbed, no delivery fails.
 func (c *checker) failed(e *invariants.Evidence) (broken []invariants.Violation) {
 	for _, d := range e.Deliveries {
-		slow := d.Code == 503 && d.Took > installation.ReceiverAPIWait || d.Code == 0 && d.Took > installation.ReceiverHeaderWait
+		slow := d.Code == 503 && d.Took > installation.ReceiverAPIWait ||
+			d.Code == 0 && d.Took > installation.ReceiverHeaderWait
 		if d.Code/100 != 2 && !slow && c.stage.tally.quiet(d.At.Add(-d.Took), d.At.Add(precision)) {
 			broken = append(broken, invariants.Violated("I-9", d.Key,
 				"in a rolling restart delivery %s is answered %d", d.Key, d.Code))

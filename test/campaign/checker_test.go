@@ -30,15 +30,22 @@ func TestRollingRestartFailuresAreReported(t *testing.T) {
 		d      invariants.Delivery
 		breaks bool
 	}{
-		"cut off in the middle":         {invariants.Delivery{At: second.Add(5 * time.Second), Took: time.Second}, true},
-		"refused in the middle":         {invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: time.Second}, true},
-		"answered in the middle":        {invariants.Delivery{Code: 202, At: second.Add(5 * time.Second), Took: time.Second}, false},
-		"503 after a receiver's wait":   {invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: 4 * time.Second}, false},
+		"cut off in the middle": {invariants.Delivery{At: second.Add(5 * time.Second), Took: time.Second}, true},
+		"refused in the middle": {
+			invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: time.Second}, true,
+		},
+		"answered in the middle": {
+			invariants.Delivery{Code: 202, At: second.Add(5 * time.Second), Took: time.Second}, false,
+		},
+		"503 after a receiver's wait": {
+			invariants.Delivery{Code: 503, At: second.Add(5 * time.Second), Took: 4 * time.Second}, false,
+		},
 		"cut off, not heard in time":    {invariants.Delivery{At: second.Add(5 * time.Second), Took: 3 * time.Second}, false},
 		"cut off in the second it ends": {invariants.Delivery{At: second.Add(9 * time.Second), Took: time.Second}, false},
 		"sent before it began":          {invariants.Delivery{At: second.Add(time.Second), Took: 2 * time.Second}, false},
 	} {
-		if broken := c.failed(&invariants.Evidence{Deliveries: []invariants.Delivery{test.d}}); len(broken) > 0 != test.breaks {
+		if broken := c.failed(&invariants.Evidence{Deliveries: []invariants.Delivery{test.d}}); len(
+			broken) > 0 != test.breaks {
 			t.Errorf("%s: %v", what, broken)
 		}
 	}
@@ -80,11 +87,19 @@ func TestUnexplainedResultsAreReported(t *testing.T) {
 		run  v1alpha1.Run
 		want string // invariant
 	}{
-		"it ended":                   {v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}}, ""},
-		"it waits":                   {v1alpha1.Run{}, ""},
-		"a newer one came before it": {v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonSuperseded}}, ""},
-		"it counts as deleted":       {v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted}}, "I-5"},
-		"it is given up":             {v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonGivenUp}}, "I-1"},
+		"it ended": {
+			v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}}, "",
+		},
+		"it waits": {v1alpha1.Run{}, ""},
+		"a newer one came before it": {
+			v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonSuperseded}}, "",
+		},
+		"it counts as deleted": {
+			v1alpha1.Run{UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted}}, "I-5",
+		},
+		"it is given up": {
+			v1alpha1.Run{Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Reason: attempt.ReasonGivenUp}}, "I-1",
+		},
 	} {
 		got := ""
 		for _, v := range unexplained(&invariants.Evidence{Planned: map[string]v1alpha1.Run{"p": test.run}}) {
@@ -103,19 +118,28 @@ func TestRepeatedPostNeedsLookup(t *testing.T) {
 		return invariants.Write{ExternalID: "p", SHA: "c", Name: "n of it", Creates: true, Applied: true, At: at.Add(after)}
 	}
 	look := func(name string, after time.Duration) forge.Request {
-		return forge.Request{Route: forge.RouteCheckList, Path: "/repos/o/r/commits/c/check-runs", Query: "check_name=" + name, Time: at.Add(after)}
+		return forge.Request{Route: forge.RouteCheckList, Path: "/repos/o/r/commits/c/check-runs",
+			Query: "check_name=" + name, Time: at.Add(after)}
 	}
 	for what, test := range map[string]struct {
 		writes []invariants.Write
 		asked  []forge.Request
 		breaks bool
 	}{
-		"it is posted once":             {[]invariants.Write{post(0)}, nil, false},
-		"it was looked for":             {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("n+of+it", time.Second)}, false},
-		"no look-up":                    {[]invariants.Write{post(0), post(2 * time.Second)}, nil, true},
-		"another one was looked for":    {[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("m", time.Second)}, true},
-		"it was looked for long before": {[]invariants.Write{post(0), post(time.Hour)}, []forge.Request{look("n+of+it", time.Second)}, true},
-		"the first was not applied":     {[]invariants.Write{{ExternalID: "p", SHA: "c", Creates: true, At: at}, post(time.Second)}, nil, false},
+		"it is posted once": {[]invariants.Write{post(0)}, nil, false},
+		"it was looked for": {
+			[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("n+of+it", time.Second)}, false,
+		},
+		"no look-up": {[]invariants.Write{post(0), post(2 * time.Second)}, nil, true},
+		"another one was looked for": {
+			[]invariants.Write{post(0), post(2 * time.Second)}, []forge.Request{look("m", time.Second)}, true,
+		},
+		"it was looked for long before": {
+			[]invariants.Write{post(0), post(time.Hour)}, []forge.Request{look("n+of+it", time.Second)}, true,
+		},
+		"the first was not applied": {
+			[]invariants.Write{{ExternalID: "p", SHA: "c", Creates: true, At: at}, post(time.Second)}, nil, false,
+		},
 	} {
 		if broken := postedWithoutLookup(test.writes, test.asked); len(broken) > 0 != test.breaks {
 			t.Errorf("%s: %v", what, broken)
@@ -130,7 +154,8 @@ func TestEachBrokenInvariantIsReported(t *testing.T) {
 		r.Broken = append(r.Broken, Finding{Violation: invariants.Violation{Invariant: "I-1"}})
 	}
 	r.Broken = append(r.Broken, Finding{Violation: invariants.Violation{Invariant: "I-8"}})
-	if text := r.String(); !strings.Contains(text, " breaks I-8: ") || strings.Count(text, " breaks I-1: ") != 5 || !strings.Contains(text, "and 4 more") {
+	if text := r.String(); !strings.Contains(text, " breaks I-8: ") || strings.Count(text, " breaks I-1: ") != 5 ||
+		!strings.Contains(text, "and 4 more") {
 		t.Error(text)
 	}
 }

@@ -85,13 +85,16 @@ func (c call) matches(other cluster.Call) bool {
 // runs is there more often.
 func callsOf(target string) []call {
 	if target == receiver0 || target == receiver1 {
-		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""}, {"get", "tombstonepages", ""}, {"patch", "configmaps", ""}}
+		return []call{{}, {"create", "gitevents", ""}, {"create", "gitevents", ""}, {"get", "gitevents", ""},
+			{"get", "tombstonepages", ""}, {"patch", "configmaps", ""}}
 	}
 	create := call{"create", "pipelineruns", ""}
 	return []call{
 		{}, create, create, create, {"get", "pipelineruns", ""}, {"patch", "pipelineruns", ""}, {"list", "taskruns", ""},
-		{"update", "gitevents", "status"}, {"update", "gitevents", "status"}, {"patch", "gitevents", ""}, {"list", "gitevents", ""}, {"get", "gitevents", ""},
-		{"create", "secrets", ""}, {"get", "secrets", ""}, {"delete", "secrets", ""}, {"get", "repositories", ""}, {"update", "leases", ""},
+		{"update", "gitevents", "status"}, {"update", "gitevents", "status"}, {"patch", "gitevents", ""},
+		{"list", "gitevents", ""}, {"get", "gitevents", ""},
+		{"create", "secrets", ""}, {"get", "secrets", ""}, {"delete", "secrets", ""}, {"get", "repositories", ""},
+		{"update", "leases", ""},
 	}
 }
 

@@ -59,8 +59,10 @@ func (g *github) seen() invariants.Service { return invariants.GitHub{GitHub: g.
 
 func (*github) routes() []string {
 	return []string{
-		"", forge.RouteCheckCreate, forge.RouteCheckCreate, forge.RouteCheckUpdate, forge.RouteCheckUpdate, forge.RouteCheckList, forge.RouteCheckGet,
-		forge.RouteTree, forge.RouteBlob, forge.RouteRef, forge.RouteToken, forge.RouteRepo, forge.RouteCommit, forge.RoutePull, forge.RoutePermission,
+		"", forge.RouteCheckCreate, forge.RouteCheckCreate, forge.RouteCheckUpdate, forge.RouteCheckUpdate,
+		forge.RouteCheckList, forge.RouteCheckGet,
+		forge.RouteTree, forge.RouteBlob, forge.RouteRef, forge.RouteToken, forge.RouteRepo, forge.RouteCommit,
+		forge.RoutePull, forge.RoutePermission,
 	}
 }
 

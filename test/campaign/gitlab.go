@@ -45,12 +45,14 @@ func newGitLab() (*onLab, error) {
 func (g *onLab) found(owner string) (project, string) {
 	path := owner + "/team/app"
 	p := &labProject{GitLab: g.GitLab, hook: "secret-of-the-hook-of-" + owner}
-	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public}) // untrusted users may comment
+	// untrusted users may comment
+	p.Project = g.CreateProject(path, gitlab.ProjectOptions{Unprotected: true, Visibility: gitlab.Public})
 	p.token = g.CreateToken(gitlab.NewToken{Project: path})
 	g.SetMember(path, author, gitlab.Developer)
 	g.AddHook(path, "http://"+nowhere, p.hook) // each delivery is told where to go
 	p.base = g.Commit(path, "main", files("warm", 0, 0))
-	p.fork = g.CreateProject(outsider+"/app-of-"+owner, gitlab.ProjectOptions{ForkOf: path, Visibility: gitlab.Public}).FullPath
+	p.fork = g.CreateProject(outsider+"/app-of-"+owner,
+		gitlab.ProjectOptions{ForkOf: path, Visibility: gitlab.Public}).FullPath
 	g.SetMember(p.fork, p.token.User.Username, gitlab.Developer)
 	return p, path
 }
@@ -61,12 +63,15 @@ func (g *onLab) seen() invariants.Service { return invariants.GitLab{GitLab: g.G
 
 func (*onLab) routes() []string {
 	return []string{
-		"", gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusList, gitlab.RouteTree,
-		gitlab.RouteFile, gitlab.RouteBranch, gitlab.RouteProject, gitlab.RouteMergeRequest, gitlab.RouteNoteGet, gitlab.RouteMember,
+		"", gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusCreate, gitlab.RouteStatusList,
+		gitlab.RouteTree,
+		gitlab.RouteFile, gitlab.RouteBranch, gitlab.RouteProject, gitlab.RouteMergeRequest, gitlab.RouteNoteGet,
+		gitlab.RouteMember,
 	}
 }
 
-func (p *labProject) connect(ctx context.Context, i *installation.Installation, namespace string) (pacv1alpha1.RepositorySpec, error) {
+func (p *labProject) connect(ctx context.Context, i *installation.Installation,
+	namespace string) (pacv1alpha1.RepositorySpec, error) {
 	project := installation.OnGitLab{Service: p.URL(), URL: p.WebURL, Token: p.token.Value, Hook: p.hook}
 	return project.Spec(ctx, i, metav1.ObjectMeta{Namespace: namespace, Name: labSecret})
 }
@@ -92,7 +97,9 @@ func (p *labProject) open(branch string, change forge.Change) int {
 
 func (p *labProject) openFork(branch string, change forge.Change) (int, string) {
 	head := p.pushFork(branch, change)
-	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{Target: p.FullPath, Source: p.fork, SourceBranch: branch, Author: outsider})), head
+	return int(p.OpenMergeRequest(gitlab.NewMergeRequest{
+		Target: p.FullPath, Source: p.fork, SourceBranch: branch, Author: outsider,
+	})), head
 }
 
 func (p *labProject) pushFork(branch string, change forge.Change) string {

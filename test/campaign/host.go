@@ -99,7 +99,8 @@ func pipeline(name string, fails bool, long int) string {
 	if fails {
 		code = 1
 	}
-	return strings.NewReplacer("NAME", name, "KEEP", keeps(name), "CANCEL", cancels(name), "EXIT", cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
+	return strings.NewReplacer("NAME", name, "KEEP", keeps(name), "CANCEL", cancels(name), "EXIT",
+		cluster.ExitCodeAnnotation+fmt.Sprintf(": %q", fmt.Sprint(code)),
 		"LONG", cluster.DurationAnnotation+fmt.Sprintf(": %q", fmt.Sprint(long))).Replace(definition)
 }
 

@@ -77,7 +77,8 @@ func (s *stage) limit(ctx context.Context, act Act) {
 func (s *stage) setLimit(ctx context.Context, r *repository, limit string) error {
 	patch := []byte(`{"spec":{"concurrency_limit":` + limit + `}}`)
 	return cluster.Poll(ctx, 200*time.Millisecond, func() error {
-		_, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Patch(ctx, r.name(), types.MergePatchType, patch, metav1.PatchOptions{})
+		_, err := s.installation.Plumbline.PipelinesascodeV1alpha1().Repositories(r.namespace).Patch(ctx, r.name(),
+			types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 }

@@ -110,8 +110,10 @@ func (s *stage) recordExit(what, log string) {
 	s.deathsMu.Lock()
 	defer s.deathsMu.Unlock()
 	s.deaths = append(s.deaths, Finding{
-		Violation: invariants.Violation{Invariant: unexpectedExit, Subject: log, Message: what + "\n" + strings.Join(said, "\n")},
-		Timeline:  s.tally.lines(s.tally.between(now.Add(-around), now)),
+		Violation: invariants.Violation{
+			Invariant: unexpectedExit, Subject: log, Message: what + "\n" + strings.Join(said, "\n"),
+		},
+		Timeline: s.tally.lines(s.tally.between(now.Add(-around), now)),
 	})
 }
 
@@ -121,7 +123,8 @@ func (s *stage) recordExit(what, log string) {
 func withoutSettings(log string) bool {
 	const last = 5 // lines; a start says more than that
 	said := strings.Join(lastLines(log, last), "\n")
-	return slices.ContainsFunc([]string{"Error reading", "Error loading", "Version check failed"}, func(words string) bool { return strings.Contains(said, words) })
+	return slices.ContainsFunc([]string{"Error reading", "Error loading", "Version check failed"},
+		func(words string) bool { return strings.Contains(said, words) })
 }
 
 // died returns the processes of ours that exited unexpectedly, or panicked and continued.

@@ -34,10 +34,12 @@ func lives(t *testing.T, s *stage, target, name, says string) (p *part, let func
 // for no other reason.
 func TestControllerMayExitWithoutSettings(t *testing.T) {
 	for words, want := range map[string]int{
-		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0, "Version check failed": 0, "the last words": 1,
+		"Error reading ConfigMap config-logging": 0, "Error loading leader election configuration": 0,
+		"Version check failed": 0, "the last words": 1,
 	} {
 		s := &stage{tally: newTally(), parts: map[string]*part{}}
-		p, let := lives(t, s, controller1, "says-"+strings.Join(strings.Fields(words)[:2], "-"), "echo "+words+"; echo Failed to watch")
+		p, let := lives(t, s, controller1, "says-"+strings.Join(strings.Fields(words)[:2], "-"),
+			"echo "+words+"; echo Failed to watch")
 		if err := errors.Join(p.Start(t.Context()), let(), p.Wait(t.Context())); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,8 @@ func TestUnexpectedExitIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := s.died()
-	if len(found) != 1 || found[0].Invariant != unexpectedExit || found[0].Message != "receiver 0 ended by itself\nthe last words" {
+	if len(found) != 1 || found[0].Invariant != unexpectedExit ||
+		found[0].Message != "receiver 0 ended by itself\nthe last words" {
 		t.Errorf("found %v, want that it ended by itself, once", found)
 	}
 }
@@ -76,13 +79,15 @@ func TestLateReceiverBecomesEndpointAgain(t *testing.T) {
 	s := &stage{tally: newTally(), parts: map[string]*part{}, front: newFront()}
 	defer s.front.server.Close()
 	p := s.ours(receiver1, shared.Cluster.Add(cluster.Process{
-		Name: "starts-once", Path: "/bin/sh", Args: []string{"-c", "mkdir " + once + " && touch " + up + " && exec sleep 600"},
+		Name: "starts-once", Path: "/bin/sh",
+		Args: []string{"-c", "mkdir " + once + " && touch " + up + " && exec sleep 600"},
 		Ready: func(context.Context) error {
 			_, err := os.Stat(up)
 			return err
 		},
 	}))
-	if err := errors.Join(p.Start(t.Context()), os.Remove(up)); err != nil { // the folder stays: the second process ends at once
+	// the folder stays: the second process ends at once
+	if err := errors.Join(p.Start(t.Context()), os.Remove(up)); err != nil {
 		t.Fatal(err)
 	}
 	const address = "http://127.0.0.1:1"

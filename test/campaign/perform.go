@@ -240,7 +240,8 @@ func (s *stage) failGit(ctx context.Context, act Act) {
 // longer than the time to settle. Faults and partitions have ended with their acts.
 func (s *stage) restore(ctx context.Context) error {
 	for _, target := range []string{
-		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0, receiver1,
+		cluster.Etcd, cluster.APIServer, cluster.TektonWebhook, cluster.TektonController, controller0, controller1, receiver0,
+		receiver1,
 	} {
 		if err := s.up(s.parts[target]); err != nil {
 			return err

@@ -119,7 +119,8 @@ func (r *repository) asksLate(by *rand.Rand) (all []delivery) {
 
 // commandsWithoutRight gives a command as a user without the right.
 func (r *repository) commandsWithoutRight(by *rand.Rand) []delivery {
-	return r.commentWithoutEffect(by, outsider, pick(by, []string{request, "/test", "/retest run-0", "/ok-to-test", "/cancel"}))
+	return r.commentWithoutEffect(by, outsider,
+		pick(by, []string{request, "/test", "/retest run-0", "/ok-to-test", "/cancel"}))
 }
 
 func (r *repository) comments(by *rand.Rand) []delivery {

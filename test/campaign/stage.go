@@ -103,7 +103,8 @@ func (s *stage) start(ctx context.Context) error {
 	for _, name := range []string{cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd} {
 		s.parts[name] = newPart(s.options.Cluster.Part(name))
 	}
-	for _, target := range []string{controller0, controller1, receiver0, receiver1} { // receivers are ready when the secrets are copied
+	// receivers are ready when the secrets are copied
+	for _, target := range []string{controller0, controller1, receiver0, receiver1} {
 		if err := s.parts[target].Start(ctx); err != nil {
 			return err
 		}

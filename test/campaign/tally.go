@@ -72,7 +72,9 @@ func (t *tally) between(begin, end time.Time) (lines []moment) {
 		if s.begin.After(end) || !s.end.IsZero() && s.end.Before(begin) {
 			continue
 		}
-		lines = append(lines, moment{s.begin, fmt.Sprintf("%s, for %v", s.what, s.end.Sub(s.begin).Round(10*time.Millisecond))})
+		lines = append(lines, moment{
+			s.begin, fmt.Sprintf("%s, for %v", s.what, s.end.Sub(s.begin).Round(10*time.Millisecond)),
+		})
 	}
 	return lines
 }

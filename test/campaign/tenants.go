@@ -64,7 +64,9 @@ func (c *checker) ignored(e *invariants.Evidence) (broken []invariants.Violation
 // startsNothing reports whether an event ended without its pipelines for a reason that no act
 // causes. A newer event, a command, and many kills during its reconciles may end it.
 func startsNothing(s *v1alpha1.GitEventStatus) bool {
-	never := []v1alpha1.Disposition{v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped}
+	never := []v1alpha1.Disposition{
+		v1alpha1.DispositionIgnored, v1alpha1.DispositionRefused, v1alpha1.DispositionPending, v1alpha1.DispositionSkipped,
+	}
 	return slices.Contains(never, s.Disposition) && !gaveUp(s)
 }
 
@@ -101,10 +103,12 @@ func (c *checker) startedWithoutReason(e *invariants.Evidence) (broken []invaria
 		if wish != nothing && wish != noEffect || gaveUp(&status) {
 			continue
 		}
-		starts := wish == noEffect && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains([]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
+		starts := wish == noEffect && status.Disposition == v1alpha1.DispositionCancels || !slices.Contains(
+			[]v1alpha1.Disposition{"", v1alpha1.DispositionIgnored, v1alpha1.DispositionCancels}, status.Disposition)
 		if starts || len(status.Runs) > 0 || written[event.Name] {
 			broken = append(broken, invariants.Violated("I-1", key,
-				"GitEvent %s of what starts nothing is %s with %d runs, reported: %v", event.Name, status.Disposition, len(status.Runs), written[event.Name]))
+				"GitEvent %s of what starts nothing is %s with %d runs, reported: %v", event.Name, status.Disposition,
+				len(status.Runs), written[event.Name]))
 		}
 	}
 	return broken
@@ -119,18 +123,21 @@ func (c *checker) wrongTenant(e *invariants.Evidence) (broken []invariants.Viola
 		for _, run := range event.Status.Runs {
 			whose[run.Name] = r
 			if r != nil && run.Namespace != r.namespace {
-				broken = append(broken, invariants.Violated(wrongTenants, run.Name, "run %s of %s is planned in namespace %s", run.Name, r.path, run.Namespace))
+				broken = append(broken, invariants.Violated(wrongTenants, run.Name, "run %s of %s is planned in namespace %s",
+					run.Name, r.path, run.Namespace))
 			}
 		}
 	}
 	for _, run := range e.Made() {
 		if r := whose[run.Name]; r != nil && run.Namespace != r.namespace {
-			broken = append(broken, invariants.Violated(wrongTenants, run.Name, "PipelineRun %s of %s is in namespace %s", run.Name, r.path, run.Namespace))
+			broken = append(broken, invariants.Violated(wrongTenants, run.Name, "PipelineRun %s of %s is in namespace %s",
+				run.Name, r.path, run.Namespace))
 		}
 	}
 	for _, w := range e.Writes {
 		if r := whose[w.ExternalID]; r != nil && !slices.Contains(r.checksAt(), w.Repository) {
-			broken = append(broken, invariants.Violated(wrongTenants, w.ExternalID, "write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
+			broken = append(broken, invariants.Violated(wrongTenants, w.ExternalID,
+				"write %d tells of %s at %s, and it is of %s", w.N, w.ExternalID, w.Repository, r.path))
 		}
 	}
 	return broken

@@ -40,11 +40,15 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 		spoil func(w world)
 	}{
 		{"nothing is wrong", nil, func(world) {}},
-		{"a run is planned in another tenant's namespace", []string{wrongTenants}, func(w world) { w.run.Namespace = "of-umbra" }},
-		{"a run is made in another tenant's namespace", []string{wrongTenants}, func(w world) { w.Live[0].Namespace = "of-umbra" }},
-		{"a check is written at another tenant's project", []string{wrongTenants}, func(w world) { w.Writes[0].Repository = "umbra/app" }},
+		{"a run is planned in another tenant's namespace", []string{wrongTenants},
+			func(w world) { w.run.Namespace = "of-umbra" }},
+		{"a run is made in another tenant's namespace", []string{wrongTenants},
+			func(w world) { w.Live[0].Namespace = "of-umbra" }},
+		{"a check is written at another tenant's project", []string{wrongTenants},
+			func(w world) { w.Writes[0].Repository = "umbra/app" }},
 		{"a pipeline of a push is forgotten", []string{"I-1"}, func(w world) { w.counts["d"] = 2 }},
-		{"a push was superseded", nil, func(w world) { w.counts["d"], w.Events[0].Status.Disposition = 2, v1alpha1.DispositionSuperseded }},
+		{"a push was superseded", nil,
+			func(w world) { w.counts["d"], w.Events[0].Status.Disposition = 2, v1alpha1.DispositionSuperseded }},
 		{"a push is ignored", []string{"I-1"}, func(w world) {
 			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}, nil, nil
 		}},
@@ -52,21 +56,26 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 			w.Events[0].Status, w.Live, w.Writes = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRefused}, nil, nil
 		}},
 		{"a push is parked, because processes were killed while they planned it", nil, func(w world) {
-			w.Events[0].Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRefused, Plan: &v1alpha1.Plan{Reason: planning.ReasonParked}}
+			w.Events[0].Status = v1alpha1.GitEventStatus{
+				Disposition: v1alpha1.DispositionRefused, Plan: &v1alpha1.Plan{Reason: planning.ReasonParked},
+			}
 			w.Live, w.Writes = nil, nil
 		}},
 		{"an untrusted user cancels", []string{"I-1"}, func(w world) {
-			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = noEffect, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
+			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = noEffect,
+				v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
 		}},
 		{"somebody who may cancels", nil, func(w world) {
-			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
+			w.wish["d"], w.Events[0].Status, w.Live, w.Writes = nothing,
+				v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionCancels}, nil, nil
 		}},
 		{"a push has no record", []string{"I-1"}, func(w world) { w.Events = nil }},
 		{"a push has no record, and was refused", nil, func(w world) { w.Events, w.Deliveries[0].Code = nil, 503 }},
 		{"a push has no record, and GitHub was not asked for it again", []string{"I-1"}, func(w world) {
 			w.of.service, w.Events, w.Deliveries[0].Code = onGitHub, nil, 503
 		}},
-		{"a push that GitHub had no answer to has a record", nil, func(w world) { w.of.service, w.Deliveries[0].Code = onGitHub, 0 }},
+		{"a push that GitHub had no answer to has a record", nil,
+			func(w world) { w.of.service, w.Deliveries[0].Code = onGitHub, 0 }},
 		{"nothing starts and has no record, and GitHub had no answer", nil, func(w world) {
 			w.of.service, w.wish["d"], w.Events, w.Deliveries[0].Code = onGitHub, nothing, nil, 0
 		}},
@@ -81,7 +90,8 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 		{"a delivery that starts nothing is ignored", nil, func(w world) {
 			w.wish["d"], w.Events[0].Status = nothing, v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionIgnored}
 		}},
-		{"approved code of an untrusted user runs", nil, func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
+		{"approved code of an untrusted user runs", nil,
+			func(w world) { w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "read"} }},
 		{"unapproved code of an untrusted user runs", []string{unapprovedCode}, func(w world) {
 			w.Live[0].Labels = map[string]string{pipelinesascode.SHA: "unread"}
 		}},
@@ -93,7 +103,9 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 		e := &invariants.Evidence{
 			Events: []v1alpha1.GitEvent{{
 				ObjectMeta: metav1.ObjectMeta{Name: "e"}, Spec: v1alpha1.GitEventSpec{DeliveryKey: "d"},
-				Status: v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{{Name: "p", Namespace: "of-acme"}}},
+				Status: v1alpha1.GitEventStatus{
+					Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{{Name: "p", Namespace: "of-acme"}},
+				},
 			}},
 			Live:       []pipelinev1.PipelineRun{{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "of-acme"}}},
 			Deliveries: []invariants.Delivery{{Key: "d", Code: 202}},
@@ -110,7 +122,8 @@ func TestWrongOutcomesAndTenantsAreReported(t *testing.T) {
 			{project: at{path: "umbra/app"}, path: "umbra/app", namespace: "of-umbra"},
 		}}}
 		var found []string
-		for _, v := range slices.Concat(check.wrongTenant(e), check.startedWithoutReason(e), check.ignored(e), check.incomplete(e), check.unapproved(e)) {
+		for _, v := range slices.Concat(check.wrongTenant(e), check.startedWithoutReason(e), check.ignored(e),
+			check.incomplete(e), check.unapproved(e)) {
 			found = append(found, v.Invariant)
 		}
 		if !slices.Equal(found, c.want) {

@@ -30,9 +30,12 @@ func (c *checker) timeline(subject string) []string {
 		if !names[run.Name] {
 			continue
 		}
-		own = append(own, moment{run.CreationTimestamp.Time, fmt.Sprintf("PipelineRun %s is created (%s)", run.Name, run.UID)})
+		own = append(own, moment{
+			run.CreationTimestamp.Time, fmt.Sprintf("PipelineRun %s is created (%s)", run.Name, run.UID),
+		})
 		if run.Status.CompletionTime != nil {
-			own = append(own, moment{run.Status.CompletionTime.Time, fmt.Sprintf("PipelineRun %s ends: %s", run.Name, run.Status.GetCondition("Succeeded").Reason)})
+			own = append(own, moment{run.Status.CompletionTime.Time,
+				fmt.Sprintf("PipelineRun %s ends: %s", run.Name, run.Status.GetCondition("Succeeded").Reason)})
 		}
 	}
 	for _, p := range c.pruned {
@@ -42,7 +45,9 @@ func (c *checker) timeline(subject string) []string {
 	}
 	for _, d := range c.last.Deliveries {
 		if keys[d.Key] {
-			own = append(own, moment{d.At, fmt.Sprintf("delivery %s is answered %d after %v", d.Key, d.Code, d.Took.Round(time.Millisecond))})
+			own = append(own, moment{
+				d.At, fmt.Sprintf("delivery %s is answered %d after %v", d.Key, d.Code, d.Took.Round(time.Millisecond)),
+			})
 		}
 	}
 	for _, w := range c.last.Writes {
@@ -63,15 +68,19 @@ func (c *checker) timeline(subject string) []string {
 func (c *checker) eventsOf(subject string) (own []moment, names, keys map[string]bool) {
 	names, keys = map[string]bool{subject: true}, map[string]bool{subject: true}
 	for _, event := range c.last.Events {
-		if event.Name != subject && event.Spec.DeliveryKey != subject && !slices.ContainsFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == subject }) {
+		if event.Name != subject && event.Spec.DeliveryKey != subject &&
+			!slices.ContainsFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == subject }) {
 			continue
 		}
 		keys[event.Spec.DeliveryKey] = true
-		own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
-			event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
+		own = append(own, moment{event.CreationTimestamp.Time,
+			fmt.Sprintf("GitEvent %s is recorded; it is %s %q now, phase %q, waits %v",
+				event.Name, event.Status.Disposition, event.Status.Outcome, event.Status.Phase, event.Status.Waits)})
 		if event.Status.Plan != nil {
 			for _, d := range event.Status.Plan.Decisions {
-				own = append(own, moment{event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason)})
+				own = append(own, moment{
+					event.CreationTimestamp.Time, fmt.Sprintf("%s at %s: %s", d.File, event.Spec.BaseRef, d.Reason),
+				})
 			}
 		}
 		for _, run := range event.Status.Runs {
@@ -86,5 +95,6 @@ func written(w invariants.Write) string {
 	if w.Applied {
 		effect = "with effect"
 	}
-	return fmt.Sprintf("write %d at %s: check %s of %s is %s %q, %s", w.N, w.Repository, w.Check, w.ExternalID, w.Status, w.Conclusion, effect)
+	return fmt.Sprintf("write %d at %s: check %s of %s is %s %q, %s", w.N, w.Repository, w.Check, w.ExternalID, w.Status,
+		w.Conclusion, effect)
 }

@@ -22,7 +22,8 @@ const (
 // killable are the processes that the campaign kills.
 func killable() []string {
 	return []string{
-		receiver0, receiver1, controller0, controller1, cluster.TektonWebhook, cluster.TektonController, cluster.APIServer, cluster.Etcd,
+		receiver0, receiver1, controller0, controller1, cluster.TektonWebhook, cluster.TektonController, cluster.APIServer,
+		cluster.Etcd,
 	}
 }
 

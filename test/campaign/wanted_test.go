@@ -27,10 +27,12 @@ func TestLongCampaignReportsTooFewActs(t *testing.T) {
 	}{
 		{"enough", "", func(*Report) {}},
 		{"one delivery too few", "1499 deliveries are answered 2xx, not 1500", func(r *Report) { r.counts[answered(202)]-- }},
-		{"a process is killed too seldom", `49 of "kill -9 etcd", not 50`, func(r *Report) { r.counts[killsOf(cluster.Etcd)]-- }},
+		{"a process is killed too seldom", `49 of "kill -9 etcd", not 50`,
+			func(r *Report) { r.counts[killsOf(cluster.Etcd)]-- }},
 		{"a fault is met too seldom", `9 of "API server: slow", not 10`, func(r *Report) { r.counts[apiHits("slow")]-- }},
 		{"a fault was never met", `0 of "` + rare + `", not 10`, func(r *Report) { delete(r.counts, rare) }},
-		{"no process makes a call", "no process made the call: patch moon", func(r *Report) { r.Unmade = []string{"patch moon"} }},
+		{"no process makes a call", "no process made the call: patch moon",
+			func(r *Report) { r.Unmade = []string{"patch moon"} }},
 	} {
 		r := enough()
 		c.spoil(&r)
@@ -45,8 +47,11 @@ func TestLongCampaignReportsTooFewActs(t *testing.T) {
 
 // A kind of call that no process makes is reported.
 func TestUnmadeCallsAreReported(t *testing.T) {
-	made := []cluster.Call{{Verb: "update", Resource: "gitevents", Subresource: "status"}, {Verb: "patch", Resource: "gitevents"}}
-	kinds := []call{{}, {"update", "gitevents", "status"}, {"patch", "gitevents", "status"}, {"patch", "gitevents", ""}, {"patch", "gitevents", "status"}}
+	made := []cluster.Call{
+		{Verb: "update", Resource: "gitevents", Subresource: "status"}, {Verb: "patch", Resource: "gitevents"},
+	}
+	kinds := []call{{}, {"update", "gitevents", "status"}, {"patch", "gitevents", "status"}, {"patch", "gitevents", ""},
+		{"patch", "gitevents", "status"}}
 	if got := missing(kinds, made); !slices.Equal(got, []call{{"patch", "gitevents", "status"}}) {
 		t.Errorf("no process makes %v, want patch gitevents/status alone", got)
 	}

@@ -93,7 +93,8 @@ func spellings(value string) []needle {
 		{strings.TrimPrefix(url.UserPassword("", value).String(), ":"), "escaped for a user's password", value},
 	}
 	for _, outer := range []func(string) string{inJSON, quoted} {
-		all = append(all, needle{outer(value), "in quotes", value}, needle{outer(inJSON(value)), "in quotes twice", value}, needle{outer(quoted(value)), "in quotes twice", value})
+		all = append(all, needle{outer(value), "in quotes", value}, needle{outer(inJSON(value)), "in quotes twice", value},
+			needle{outer(quoted(value)), "in quotes twice", value})
 	}
 	for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {

@@ -26,13 +26,15 @@ func TestSecretIsFoundInEveryForm(t *testing.T) {
 	}
 	texts := map[string]string{
 		"plain": "token=" + secret, "alone": secret, "in a query": "https://x/?t=" + url.QueryEscape(secret),
-		"in a path": "https://x/" + url.PathEscape(secret) + "/y", "as a password": (&url.URL{Scheme: "https", Host: "x", User: url.UserPassword("git", secret)}).String(),
+		"in a path":               "https://x/" + url.PathEscape(secret) + "/y",
+		"as a password":           (&url.URL{Scheme: "https", Host: "x", User: url.UserPassword("git", secret)}).String(),
 		"quoted in a log of JSON": string(logged),
 	}
 	for before := range 4 {
 		text := strings.Repeat("u", before) + secret + ":after"
 		texts[fmt.Sprintf("in base64 after %d bytes", before)] = "Basic " + base64.StdEncoding.EncodeToString([]byte(text))
-		texts[fmt.Sprintf("in base64 for URLs after %d bytes", before)] = "?" + base64.RawURLEncoding.EncodeToString([]byte(text))
+		texts[fmt.Sprintf("in base64 for URLs after %d bytes", before)] = "?" +
+			base64.RawURLEncoding.EncodeToString([]byte(text))
 	}
 	for name, text := range texts {
 		found := secrets.Find(text)
@@ -40,7 +42,8 @@ func TestSecretIsFoundInEveryForm(t *testing.T) {
 			t.Errorf("%s: %v is found in %q", name, found, text)
 		}
 	}
-	for _, innocent := range []string{"", secret[:len(secret)-1], secret[1:], strings.ToUpper(secret), strings.Repeat("x", 1000)} {
+	for _, innocent := range []string{"", secret[:len(secret)-1], secret[1:], strings.ToUpper(secret),
+		strings.Repeat("x", 1000)} {
 		if found := secrets.Find(innocent); len(found) != 0 {
 			t.Errorf("%v is found in %q", found, innocent)
 		}
@@ -59,7 +62,8 @@ func TestLinesAndShortValues(t *testing.T) {
 	if got := secrets.Len(); got != 2 {
 		t.Errorf("%d secrets, want the two lines", got)
 	}
-	found := secrets.Find("a log with second-line-of-the-key, second-line-of-the-key and 12345, -----BEGIN PRIVATE KEY-----")
+	found := secrets.Find(
+		"a log with second-line-of-the-key, second-line-of-the-key and 12345, -----BEGIN PRIVATE KEY-----")
 	if len(found) != 1 || !slices.Equal(found[0].Origins, []string{"one", "two"}) || found[0].Form != "as it is" {
 		t.Errorf("found %v, want the second line, once", found)
 	}

@@ -29,14 +29,16 @@ func buildAll(ctx context.Context, progress io.Writer, root, dir string, todo []
 	for _, b := range todo {
 		fetched.Go(func() { fetch(ctx, root, b) })
 	}
-	_, _ = fmt.Fprintf(progress, "Building %d programs of the test cluster, once: about %s on two cores.\n", len(todo), about(left(todo, 0, 0, 0)))
+	_, _ = fmt.Fprintf(progress, "Building %d programs of the test cluster, once: about %s on two cores.\n", len(todo),
+		about(left(todo, 0, 0, 0)))
 	begin := time.Now()
 	for i, b := range todo {
 		before := time.Since(begin)
 		_, _ = fmt.Fprintf(progress, "[%d/%d] %s\n", i+1, len(todo), b.name)
 		stop := every(tell, func() {
 			now := time.Since(begin)
-			_, _ = fmt.Fprintf(progress, "      %s, about %s left\n", now.Round(time.Second), about(left(todo, i, before, now-before)))
+			_, _ = fmt.Fprintf(progress, "      %s, about %s left\n", now.Round(time.Second),
+				about(left(todo, i, before, now-before)))
 		})
 		err := b.build(ctx, root, dir)
 		stop()

@@ -27,7 +27,9 @@ func TestCallIsReadFromTheRequest(t *testing.T) {
 		{"a get", "GET", tekton + "/namespaces/ci/pipelineruns/x",
 			Call{Verb: "get", Group: "tekton.dev", Resource: "pipelineruns", Namespace: "ci", Name: "x"}},
 		{"an update of the status", "PUT", tekton + "/namespaces/ci/pipelineruns/x/status",
-			Call{Verb: "update", Group: "tekton.dev", Resource: "pipelineruns", Subresource: "status", Namespace: "ci", Name: "x"}},
+			Call{
+				Verb: "update", Group: "tekton.dev", Resource: "pipelineruns", Subresource: "status", Namespace: "ci", Name: "x",
+			}},
 		{"a patch", "PATCH", "/api/v1/namespaces/ci/configmaps/x",
 			Call{Verb: "patch", Resource: "configmaps", Namespace: "ci", Name: "x"}},
 		{"a create", "POST", "/api/v1/namespaces/ci/events",

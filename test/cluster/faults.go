@@ -20,7 +20,8 @@ const (
 
 // WebhookRefused is K1: nothing listens where the admission webhook should be.
 func WebhookRefused() metav1.Status {
-	return webhookFailed(defaultingWebhook, `Post "`+webhookURL+`/defaulting?timeout=10s": dial tcp 10.96.0.1:443: connect: connection refused`)
+	return webhookFailed(defaultingWebhook,
+		`Post "`+webhookURL+`/defaulting?timeout=10s": dial tcp 10.96.0.1:443: connect: connection refused`)
 }
 
 // WebhookTimeout is K3: the admission webhook does not answer in time.
@@ -101,7 +102,8 @@ func Unauthorized() metav1.Status {
 
 // RunStarted is K37: Tekton refuses changes to the spec of a started run.
 func RunStarted() metav1.Status {
-	return WebhookDenied("validation failed: invalid value: Once the PipelineRun has started, only status updates are allowed: spec")
+	return WebhookDenied(
+		"validation failed: invalid value: Once the PipelineRun has started, only status updates are allowed: spec")
 }
 
 // webhookFailed is the API server's answer when it could not call a webhook.

@@ -58,7 +58,8 @@ func TestFaultsMatchServer(t *testing.T) {
 			func(string) metav1.Status {
 				return WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")
 			}, denied},
-		{"K10, a ValidatingAdmissionPolicy", func(n string) metav1.Status { return PolicyDenied("x", n, "nothing runs here") }, againstPolicy},
+		{"K10, a ValidatingAdmissionPolicy",
+			func(n string) metav1.Status { return PolicyDenied("x", n, "nothing runs here") }, againstPolicy},
 		{"K12, a service account without a role",
 			func(n string) metav1.Status { return Forbidden("system:serviceaccount:"+n+":default", "create", n) }, forbidden},
 		{"K13, a ResourceQuota", func(string) metav1.Status { return QuotaExceeded("x") }, overQuota},
@@ -95,7 +96,8 @@ func TestNotServedMatchesServer(t *testing.T) {
 	unknown := PipelineRuns()
 	unknown.Version = "v9"
 	create := func() metav1.Status {
-		_, err := client.Resource(unknown).Namespace("default").Create(ctx, run("default", "x", nil, "a"), metav1.CreateOptions{})
+		_, err := client.Resource(unknown).Namespace("default").Create(ctx, run("default", "x", nil, "a"),
+			metav1.CreateOptions{})
 		return statusOf(t, err)
 	}
 	want := create()

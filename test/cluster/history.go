@@ -107,7 +107,8 @@ type answer struct {
 func (h *History) watch(ctx context.Context, begun func() error) error {
 	first, last := slices.Min(h.resources), slices.Max(h.resources) // and what is in between, which tell leaves out
 	body, err := json.Marshal(map[string]any{"create_request": map[string]any{
-		"key": []byte(registry + first + "/"), "range_end": []byte(registry + last + "0"), "start_revision": h.next, // "0" comes after "/"
+		// "0" comes after "/"
+		"key": []byte(registry + first + "/"), "range_end": []byte(registry + last + "0"), "start_revision": h.next,
 	}})
 	if err != nil {
 		return err
@@ -163,7 +164,9 @@ func (h *History) emit(key string, revision int64, object []byte) {
 		rest, ours := strings.CutPrefix(key, registry+resource+"/")
 		namespace, name, found := strings.Cut(rest, "/")
 		if ours && found {
-			h.saw(Version{Resource: resource, Namespace: namespace, Name: name, Revision: revision, At: time.Now(), Object: object})
+			h.saw(Version{
+				Resource: resource, Namespace: namespace, Name: name, Revision: revision, At: time.Now(), Object: object,
+			})
 		}
 	}
 }

@@ -20,7 +20,8 @@ func TestHistoryHasNoGap(t *testing.T) {
 	t.Parallel()
 	stored := func(revision int, kind, key, value string) string {
 		text := base64.StdEncoding.EncodeToString
-		return fmt.Sprintf(`{"type":%q,"kv":{"key":%q,"value":%q,"mod_revision":"%d"}}`, kind, text([]byte(key)), text([]byte(value)), revision)
+		return fmt.Sprintf(`{"type":%q,"kv":{"key":%q,"value":%q,"mod_revision":"%d"}}`, kind, text([]byte(key)),
+			text([]byte(value)), revision)
 	}
 	message := func(events ...string) string {
 		return `{"result":{"header":{"revision":"9"},"events":[` + strings.Join(events, ",") + `]}}`
@@ -28,7 +29,8 @@ func TestHistoryHasNoGap(t *testing.T) {
 	const created = `{"result":{"header":{"revision":"5"},"created":true}}`
 	answers := []string{
 		created, // of Follow
-		created + message(stored(6, "PUT", "/registry/a/runs/ns/x", "1"), stored(7, "PUT", "/registry/pods/ns/x", "2"), stored(8, "PUT", "/registry/z/runs/ns/y", "3")),
+		created + message(stored(6, "PUT", "/registry/a/runs/ns/x", "1"), stored(7, "PUT", "/registry/pods/ns/x", "2"),
+			stored(8, "PUT", "/registry/z/runs/ns/y", "3")),
 		`{"error":{"message":"no leader"}}`,
 		created + message(stored(8, "PUT", "/registry/z/runs/ns/y", "3"), stored(9, "DELETE", "/registry/a/runs/ns/x", "")),
 		`{"result":{"header":{"revision":"20"},"canceled":true,"cancel_reason":"compacted"}}`,
@@ -43,7 +45,8 @@ func TestHistoryHasNoGap(t *testing.T) {
 			} `json:"create_request"`
 		}
 		_ = json.NewDecoder(r.Body).Decode(&request)
-		asked = append(asked, fmt.Sprintf("%s %s %s %s", r.URL.Path, request.Create.Key, request.Create.End, request.Create.Start))
+		asked = append(asked, fmt.Sprintf("%s %s %s %s", r.URL.Path, request.Create.Key, request.Create.End,
+			request.Create.Start))
 		_, _ = w.Write([]byte(answers[len(asked)-1]))
 	}))
 	defer server.Close()

@@ -92,7 +92,9 @@ func (l *layout) apiServer() *Part {
 		"--disable-admission-plugins=TaintNodesByCondition",
 		// Nothing routes to cluster addresses; the Kubernetes Service stays as it is.
 		"--endpoint-reconciler-type=none",
-		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(), "--audit-log-maxsize=10000", // megabytes: one file, whatever a run writes
+		// megabytes: one file, whatever a run writes
+		"--audit-policy-file=" + filepath.Join(l.dir, auditPolicyFile), "--audit-log-path=" + l.auditLog(),
+		"--audit-log-maxsize=10000",
 	}, l.secureGet(APIServer, "/readyz"))
 	part.env = collectRarely(1000)
 	return part
@@ -100,7 +102,8 @@ func (l *layout) apiServer() *Part {
 
 func (l *layout) controllerManager() *Part {
 	address := loopback(l.port[ControllerManager])
-	return l.part(ControllerManager, []string{"-kubeconfig=" + l.kubeconfig, "-address=" + address}, get("http://"+address))
+	return l.part(ControllerManager, []string{"-kubeconfig=" + l.kubeconfig, "-address=" + address},
+		get("http://"+address))
 }
 
 func (l *layout) tektonWebhook() *Part {

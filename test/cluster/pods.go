@@ -53,7 +53,9 @@ func finished(pod *corev1.Pod, now metav1.Time) *corev1.Pod {
 	if code != 0 {
 		status.Phase = corev1.PodFailed
 	}
-	setConditions(status, corev1.PodCondition{Status: corev1.ConditionFalse, Reason: "PodCompleted", LastTransitionTime: now},
+	setConditions(status, corev1.PodCondition{
+		Status: corev1.ConditionFalse, Reason: "PodCompleted", LastTransitionTime: now,
+	},
 		corev1.ContainersReady, corev1.PodReady)
 	started := fmt.Sprintf(`{"key":"StartedAt","value":%q,"type":3}`, status.StartTime.UTC().Format(time.RFC3339))
 	status.ContainerStatuses = nil
@@ -88,7 +90,8 @@ func ended(c corev1.Container, how corev1.ContainerStateTerminated) corev1.Conta
 
 // setConditions gives every one of these types the same condition.
 func setConditions(status *corev1.PodStatus, condition corev1.PodCondition, all ...corev1.PodConditionType) {
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c corev1.PodCondition) bool { return slices.Contains(all, c.Type) })
+	status.Conditions = slices.DeleteFunc(status.Conditions,
+		func(c corev1.PodCondition) bool { return slices.Contains(all, c.Type) })
 	for _, condition.Type = range all {
 		status.Conditions = append(status.Conditions, condition)
 	}

@@ -105,7 +105,9 @@ func (p *Proxy) listen() error {
 	}
 	p.ca = ca
 	p.URL, p.SecureURL = "http://"+plain.Addr().String(), "https://"+secure.Addr().String()
-	config := &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{
+		Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+	}
 	go func() { _ = p.server.Serve(plain) }()
 	go func() { _ = p.server.Serve(tls.NewListener(secure, config)) }()
 	return nil

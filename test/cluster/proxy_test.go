@@ -177,7 +177,8 @@ func TestAnswerLooksLikeAnAPIServer(t *testing.T) {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	must(t, err)
-	got := []string{response.Status, response.Header.Get("Content-Type"), response.Header.Get("Retry-After"), strings.TrimSpace(string(body))}
+	got := []string{response.Status, response.Header.Get("Content-Type"), response.Header.Get("Retry-After"),
+		strings.TrimSpace(string(body))}
 	want := []string{"429 Too Many Requests", "application/json", "1",
 		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 			`"message":"the server has received too many requests and has asked us to try again later",` +

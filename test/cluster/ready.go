@@ -29,8 +29,10 @@ func (l *layout) secureGet(name, path string) readiness {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(l.creds.ca)
 	client := &http.Client{
-		Timeout:   probeTimeout,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true},
+		Timeout: probeTimeout,
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+		},
 	}
 	url := "https://" + loopback(l.port[name]) + path
 	return func(ctx context.Context) error { return probe(ctx, client, url, l.creds.adminToken) }

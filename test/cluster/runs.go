@@ -74,7 +74,8 @@ func (c *Cluster) WaitRun(ctx context.Context, namespace, name string) (Conditio
 // copying the annotation. A run that is not Tekton's (spec.managedBy) has neither.
 func (c *Cluster) Release(ctx context.Context, namespace, name string) error {
 	quiet := 0
-	if run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
+	if run, err := c.dynamic.Resource(PipelineRuns()).Namespace(namespace).Get(ctx, name,
+		metav1.GetOptions{}); err == nil {
 		if by, _, _ := unstructured.NestedString(run.Object, "spec", "managedBy"); by != "" {
 			_, err := c.releaseOnce(ctx, namespace, name)
 			return err
@@ -110,7 +111,8 @@ func (c *Cluster) releaseOnce(ctx context.Context, namespace, name string) (rele
 			if item.GetAnnotations()[HoldAnnotation] == "" {
 				continue
 			}
-			_, err := client.Patch(ctx, item.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: fieldManager})
+			_, err := client.Patch(ctx, item.GetName(), types.MergePatchType, patch,
+				metav1.PatchOptions{FieldManager: fieldManager})
 			if err != nil && !apierrors.IsNotFound(err) {
 				return released, err
 			}

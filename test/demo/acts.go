@@ -31,7 +31,8 @@ func (s *stage) webhookDies(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.until(ctx, "the first patch is held by the proxy", func() (bool, error) { return s.patches(0) > 0, nil }); err != nil {
+	if err := s.until(ctx, "the first patch is held by the proxy",
+		func() (bool, error) { return s.patches(0) > 0, nil }); err != nil {
 		return err
 	}
 	if err := s.cluster.Part(cluster.TektonWebhook).Kill(); err != nil {
@@ -139,7 +140,8 @@ func (s *stage) created(ctx context.Context, event string) (string, error) {
 
 // tektonRefuses pushes a PipelineRun that Tekton's webhook denies.
 func (s *stage) tektonRefuses(ctx context.Context) error {
-	broken := strings.Replace(s.pipeline("refused", "exit 0"), "      - name: build\n", "      - name: build\n        runAfter: [nothing-of-that-name]\n", 1)
+	broken := strings.Replace(s.pipeline("refused", "exit 0"), "      - name: build\n",
+		"      - name: build\n        runAfter: [nothing-of-that-name]\n", 1)
 	sha, _, err := s.send(ctx, ".tekton/b.yaml", broken)
 	if err != nil {
 		return err
@@ -149,7 +151,8 @@ func (s *stage) tektonRefuses(ctx context.Context) error {
 
 // taskFails pushes a PipelineRun whose task exits 1.
 func (s *stage) taskFails(ctx context.Context) error {
-	failing := strings.Replace(s.pipeline("fails", "exit 1"), "  annotations:\n", "  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
+	failing := strings.Replace(s.pipeline("fails", "exit 1"), "  annotations:\n",
+		"  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
 	sha, event, err := s.send(ctx, ".tekton/c.yaml", failing)
 	if err != nil {
 		return err

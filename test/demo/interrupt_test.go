@@ -44,7 +44,8 @@ func TestMakeEndsQuietlyOnCtrlC(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			command := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", dir, "-f", makefile, "-o", "binaries", target)
+			command := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", dir, "-f", makefile, "-o", "binaries",
+				target)
 			command.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "KEEP=1", "MAKEFLAGS=", "MAKELEVEL=")
 			said, err := interrupted(command, "waiting")
 			if err != nil || said != "^Cstopping\n" {
@@ -94,7 +95,8 @@ func openTerminal() (screen, terminal *os.File, err error) {
 	}
 	var number, unlock int32
 	for request, argument := range map[uintptr]*int32{syscall.TIOCGPTN: &number, syscall.TIOCSPTLCK: &unlock} {
-		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(unsafe.Pointer(argument))); errno != 0 {
+		if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request,
+			uintptr(unsafe.Pointer(argument))); errno != 0 {
 			return nil, nil, errno
 		}
 	}

@@ -56,7 +56,8 @@ func onGitHub() *gitService {
 	const repository = "acme/app"
 	github := forge.New(forge.Options{RefuseEarlyConclusion: true})
 	return &gitService{
-		forge: github, event: "push", trigger: "push", check: "check", checks: "checks", failed: "failure", mark: pipelinesascode.CheckRunID,
+		forge: github, event: "push", trigger: "push", check: "check", checks: "checks", failed: "failure",
+		mark: pipelinesascode.CheckRunID,
 		create: func(o *installation.Options) (pacv1alpha1.RepositorySpec, map[string]string) {
 			o.Forge, o.App = github, github.CreateApp(1, "plumbline", "", webhookSecret)
 			repo := github.CreateRepo("acme", "app", forge.RepoOptions{})
@@ -65,7 +66,8 @@ func onGitHub() *gitService {
 		},
 		change: func(ctx context.Context, receiver string, c forge.Change) (string, int, []byte, error) {
 			sha := github.Commit(repository, "main", c)
-			status, body, err := github.Deliver(ctx, receiver, github.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}))
+			status, body, err := github.Deliver(ctx, receiver,
+				github.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}))
 			return sha, status, body, err
 		},
 		current: func(sha, name string) verdict {
@@ -74,7 +76,9 @@ func onGitHub() *gitService {
 		},
 		writes: func(sha, name string) (out []write) {
 			for _, w := range github.WritesForCheck(repository, sha, name) {
-				out = append(out, write{w.Method, w.Path, w.Conclusion, fmt.Sprintf("status=%s conclusion=%s", w.CheckStatus, w.Conclusion)})
+				out = append(out, write{
+					w.Method, w.Path, w.Conclusion, fmt.Sprintf("status=%s conclusion=%s", w.CheckStatus, w.Conclusion),
+				})
 			}
 			return out
 		},
@@ -88,8 +92,9 @@ func onGitLab() *gitService {
 	lab := gitlab.New(gitlab.Options{})
 	var request int64
 	return &gitService{
-		forge: lab, event: "merge request", trigger: "pull_request", check: "commit status", checks: "commit statuses", failed: "failed",
-		mark: pipelinesascode.GitLabPipelineID,
+		forge: lab, event: "merge request", trigger: "pull_request", check: "commit status", checks: "commit statuses",
+		failed: "failed",
+		mark:   pipelinesascode.GitLabPipelineID,
 		create: func(*installation.Options) (pacv1alpha1.RepositorySpec, map[string]string) {
 			made := lab.CreateProject(project, gitlab.ProjectOptions{Unprotected: true})
 			lab.Commit(project, "main", gitlab.Change{Files: map[string]string{"README.md": "the demo"}})
@@ -97,16 +102,23 @@ func onGitLab() *gitService {
 			lab.SetMember(project, author, gitlab.Developer)
 			lab.AddHook(project, lab.URL(), webhookSecret)
 			named := &pacv1alpha1.Secret{Name: secretName}
-			return pacv1alpha1.RepositorySpec{URL: made.WebURL, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: named, WebhookSecret: named}},
-				map[string]string{"provider.token": lab.CreateToken(gitlab.NewToken{Project: project}).Value, "webhook.secret": webhookSecret}
+			return pacv1alpha1.RepositorySpec{
+					URL: made.WebURL, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: named, WebhookSecret: named},
+				},
+				map[string]string{
+					"provider.token": lab.CreateToken(gitlab.NewToken{Project: project}).Value, "webhook.secret": webhookSecret,
+				}
 		},
 		change: func(ctx context.Context, receiver string, c forge.Change) (string, int, []byte, error) {
 			c.Author = author
 			sha := lab.Commit(project, branch, c)
 			if request == 0 {
-				request = lab.OpenMergeRequest(gitlab.NewMergeRequest{Target: project, SourceBranch: branch, Author: author, Title: "The demo"})
+				request = lab.OpenMergeRequest(gitlab.NewMergeRequest{
+					Target: project, SourceBranch: branch, Author: author, Title: "The demo",
+				})
 			}
-			status, body, err := lab.Deliver(ctx, receiver, lab.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: project, IID: request}))
+			status, body, err := lab.Deliver(ctx, receiver,
+				lab.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: project, IID: request}))
 			return sha, status, body, err
 		},
 		current: func(sha, name string) verdict {

@@ -58,7 +58,9 @@ func open(ctx context.Context, dir string, git *gitService) (*stage, error) {
 	}
 	options := installation.Options{Cluster: c, Programs: programs, Namespace: "plumbline"}
 	spec, secret := s.git.create(&options)
-	fmt.Printf("Installing config/ and starting %d receivers and %d controllers with the rights of their ServiceAccounts\n", replicas, replicas)
+	fmt.Printf(
+		"Installing config/ and starting %d receivers and %d controllers with the rights of their ServiceAccounts\n",
+		replicas, replicas)
 	if err := installation.Define(ctx, c); err != nil {
 		return s, err
 	}
@@ -114,7 +116,8 @@ func (s *stage) connect(ctx context.Context, spec pacv1alpha1.RepositorySpec, se
 		return err
 	}
 	return s.until(ctx, "the Repository is ready", func() (bool, error) {
-		found, err := s.plumbline.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant).Get(ctx, "app", metav1.GetOptions{})
+		found, err := s.plumbline.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant).Get(ctx, "app",
+			metav1.GetOptions{})
 		return err == nil && found.Status.GetCondition(pacv1alpha1.RepositoryURL).IsTrue(), err
 	})
 }

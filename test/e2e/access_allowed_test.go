@@ -74,7 +74,8 @@ func (env *environment) runsBySHA() map[string]int {
 // of those for branches.
 func tagsRun(t *testing.T, env *environment) {
 	sha := env.git.commit("main", forge.Change{Files: map[string]string{
-		".tekton/branch.yaml": pipeline("branch", "push"), ".tekton/tag.yaml": strings.Replace(pipeline("tag", "push"), "[main]", "[refs/tags/v*]", 1),
+		".tekton/branch.yaml": pipeline("branch", "push"),
+		".tekton/tag.yaml":    strings.Replace(pipeline("tag", "push"), "[main]", "[refs/tags/v*]", 1),
 	}})
 	env.git.point("refs/tags/v1.2", sha)
 	env.deliver(env.git.pushed("refs/tags/v1.2"), 202)

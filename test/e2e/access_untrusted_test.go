@@ -73,7 +73,8 @@ func (env *environment) requireAccessWait(user, sha string, d delivery) {
 	})
 	event := env.recordOf(d)
 	if event.Status.Disposition != "" || len(event.Status.Waits) == 0 || event.Status.Waits[0].Step != "plan" {
-		env.t.Errorf("%s: the event is %q and waits for %v, want no disposition and a wait of plan", user, event.Status.Disposition, event.Status.Waits)
+		env.t.Errorf("%s: the event is %q and waits for %v, want no disposition and a wait of plan", user,
+			event.Status.Disposition, event.Status.Waits)
 	}
 	if writes := env.checkWrites(sha, ""); len(writes) != 0 {
 		env.t.Errorf("%s: the commit got %q %q, want nothing before the look-up works", user, writes[0].Name, writes[0].Title)

@@ -41,7 +41,8 @@ func reportsWithoutWebhook(env *environment, name, conclusion string) {
 	sha, event := env.killWebhookAtPatch(name, ends)
 	run := event.Status.Runs[0].Name
 	// The failure shows everywhere, in the words of the API server's answer to us.
-	env.requirePatchFailureShown(sha, brokenPatch{name: run, reason: fault.ReasonWebhookUnavailable, words: env.webhookRefusal(run)})
+	env.requirePatchFailureShown(sha,
+		brokenPatch{name: run, reason: fault.ReasonWebhookUnavailable, words: env.webhookRefusal(run)})
 	env.awaitCheck(sha, checkName(name), "in_progress", soon)
 	env.requireNoFailure(sha)
 	env.must(shared.cluster.Part(cluster.TektonWebhook).Start(env.ctx))

@@ -57,7 +57,8 @@ func TestAlertsDetectTheirConditions(t *testing.T) {
 				c.make(env)
 				for _, alert := range slices.Sorted(maps.Keys(c.alerts)) {
 					q := queryOf(t, queries, alert)
-					env.eventually(afterFault, alert+" sees it", func() error { return c.alerts[alert](q, before, env.metricsPages()) })
+					env.eventually(afterFault, alert+" sees it",
+						func() error { return c.alerts[alert](q, before, env.metricsPages()) })
 				}
 				mu.Lock()
 				defer mu.Unlock()
@@ -128,26 +129,29 @@ func conditions() []condition {
 			env.inject(forge.Fault{Match: ofRepository, Do: forge.ServerError502HTML()})
 			env.deliverPush("unplanned")
 		}),
-		when("the Git service takes no reports", both, map[string]movement{"PlumblineReportsOutstanding": rises}, func(env *environment) {
-			env.inject(forge.Fault{Route: forge.RouteCheckCreate, Do: forge.ServerError502HTML()})
-			env.deliverPush("unreported")
-		}),
+		when("the Git service takes no reports", both, map[string]movement{"PlumblineReportsOutstanding": rises},
+			func(env *environment) {
+				env.inject(forge.Fault{Route: forge.RouteCheckCreate, Do: forge.ServerError502HTML()})
+				env.deliverPush("unreported")
+			}),
 		when("the Git service refuses the App", both, map[string]movement{
 			"PlumblineCredentialsRefused": rises, "PlumblineEventsNeedAnOperator": rises,
 		}, func(env *environment) {
 			env.inject(forge.Fault{Route: forge.RouteToken, Do: forge.Unauthorized401()})
 			env.deliverPush("refused")
 		}),
-		when("the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises}, func(env *environment) {
-			env.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
-			env.deliverPush("limited")
-		}),
-		when("the Git service hangs", both, map[string]movement{"PlumblineEventsWaitForATurn": rises}, func(env *environment) {
-			env.inject(forge.Fault{Do: forge.Hold(env.ctx.Done())})
-			for range 8 { // a Git service without known state gets four slots at once
-				env.deliverPush("waits-in-line")
-			}
-		}),
+		when("the Git service's rate limit is used up", both, map[string]movement{"PlumblineRateLimited": rises},
+			func(env *environment) {
+				env.inject(forge.Fault{Match: ofRepository, Do: forge.PrimaryRateLimit(time.Now().Add(time.Hour))})
+				env.deliverPush("limited")
+			}),
+		when("the Git service hangs", both, map[string]movement{"PlumblineEventsWaitForATurn": rises},
+			func(env *environment) {
+				env.inject(forge.Fault{Do: forge.Hold(env.ctx.Done())})
+				for range 8 { // a Git service without known state gets four slots at once
+					env.deliverPush("waits-in-line")
+				}
+			}),
 		when("a right is missing", proxied, map[string]movement{
 			"PlumblinePatchesFailing": rises, "PlumblineRightsMissing": rises,
 		}, func(env *environment) {
@@ -157,16 +161,21 @@ func conditions() []condition {
 		}),
 		when("an admission webhook is down", both, map[string]movement{
 			"PlumblineEventsNotCreated": rises, "PlumblineAdmissionWebhookUnavailable": rises,
-			"PlumblineClusterWebhookFails": rises, "PlumblineClusterWebhookErrors": rises, "PlumblineClusterWebhookFailsOpen": rises,
+			"PlumblineClusterWebhookFails": rises, "PlumblineClusterWebhookErrors": rises,
+			"PlumblineClusterWebhookFailsOpen": rises,
 		}, (*environment).addUnreachableWebhooks),
-		when("what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises}, func(env *environment) {
-			env.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("patch", "gitevents") },
-				Do: cluster.Fault(cluster.Unavailable())})
-			env.deliverPush("unsettled")
-		}),
-		when("a call hangs and the workers are busy", setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
+		when("what is done cannot be tidied up", proxied, map[string]movement{"PlumblineEventsNotSettled": rises},
+			func(env *environment) {
+				env.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return c.Is("patch", "gitevents") },
+					Do: cluster.Fault(cluster.Unavailable())})
+				env.deliverPush("unsettled")
+			}),
+		when("a call hangs and the workers are busy",
+			setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-workers=1"}},
 			map[string]movement{"PlumblineQueueBacklog": rises}, func(env *environment) {
-				env.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return nameOf(c) == "update gitevents/status" },
+				env.controller().Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool {
+					return nameOf(c) == "update gitevents/status"
+				},
 					Do: cluster.Hold(env.ctx.Done())})
 				for range 3 {
 					env.deliverPush("queued")
@@ -209,7 +218,8 @@ func (env *environment) causeFailedAndSlowDelivery() {
 	if a := env.mustSend(env.receivers[0], forged); a.status != http.StatusUnauthorized {
 		env.t.Fatalf("a forged delivery is answered %v", a)
 	}
-	env.receivers[0].Proxy.Add(cluster.Rule{Match: creates("gitevents"), Do: cluster.Delay(5 * time.Second)}) // the alert's limit is 4 s
+	// the alert's limit is 4 s
+	env.receivers[0].Proxy.Add(cluster.Rule{Match: creates("gitevents"), Do: cluster.Delay(5 * time.Second)})
 	env.deliver(delivery, http.StatusAccepted)
 }
 
@@ -226,7 +236,9 @@ func (env *environment) addUnreachableWebhooks() {
 			AdmissionReviewVersions: []string{"v1"}, ClientConfig: admissionv1.WebhookClientConfig{URL: &url},
 			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": env.ci}},
 			Rules: []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{admissionv1.Create},
-				Rule: admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{"pipelineruns"}}}},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{"pipelineruns"},
+				}}},
 		}
 	}
 	configurations := env.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
@@ -241,7 +253,8 @@ func (env *environment) addUnreachableWebhooks() {
 		}
 	})
 	env.eventually(soon, "the API server asks the webhook", func() error {
-		_, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Create(env.ctx, sample("probe"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Create(env.ctx, sample("probe"),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil || !strings.Contains(err.Error(), "connection refused") {
 			return fmt.Errorf("it says: %w", err)
 		}

@@ -16,7 +16,9 @@ import (
 // it is a new check run next to the completed one, which stays as it is. On GitLab, which shows
 // one status of a name, a new status takes its place.
 func TestAnotherRunHasAnotherCheck(t *testing.T) {
-	forBothServices(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, showsAnotherRun)
+	forBothServices(t, setup{
+		receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}},
+	}, showsAnotherRun)
 }
 
 func showsAnotherRun(t *testing.T, env *environment) {
@@ -30,7 +32,8 @@ func showsAnotherRun(t *testing.T, env *environment) {
 	now := env.awaitCheck(sha, checkName("twice"), "in_progress", soon)
 	run := runName(ptr(env.recordOf(second)), "twice")
 	if now.ID == before.ID || !strings.HasSuffix(now.DetailsURL, "/"+run) || now.ExternalID != run {
-		t.Errorf("the check of run %s is %s, links to %s and is of %q; that of the run before is %s", run, now.ID, now.DetailsURL, now.ExternalID, before.ID)
+		t.Errorf("the check of run %s is %s, links to %s and is of %q; that of the run before is %s", run, now.ID,
+			now.DetailsURL, now.ExternalID, before.ID)
 	}
 	env.releaseRuns(ptr(env.recordOf(second)))
 	env.awaitCheck(sha, checkName("twice"), "success", soon)
@@ -40,7 +43,8 @@ func showsAnotherRun(t *testing.T, env *environment) {
 		t.Fatalf("%d checks of two runs: %+v", len(checks), checks)
 	}
 	old := checks[0]
-	if old.ID != before.ID || old.Conclusion != "cancelled" || old.DetailsURL != before.DetailsURL || old.Replaced != (env.git.kind() == gitLab) {
+	if old.ID != before.ID || old.Conclusion != "cancelled" || old.DetailsURL != before.DetailsURL ||
+		old.Replaced != (env.git.kind() == gitLab) {
 		t.Errorf("the check of the first run is %+v now and was %+v", old, before)
 	}
 	env.requireNoFailure(sha)

@@ -28,7 +28,8 @@ func (env *environment) uninstall() (again func()) {
 // App its redelivery is processed.
 func TestUninstalledAppEndsEvents(t *testing.T) {
 	t.Parallel()
-	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
+	env := newClaimedEnvironment(t,
+		setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}})
 	left, before := env.push(map[string]string{".tekton/run.yaml": pipeline("left", "push", held)})
 	env.deliver(before, http.StatusAccepted)
 	env.awaitCheck(left, checkName("left"), "in_progress", soon)
@@ -38,7 +39,8 @@ func TestUninstalledAppEndsEvents(t *testing.T) {
 	env.awaitSettled(sha, afterFault)
 	event := env.recordOf(delivery)
 	if event.Status.Disposition != v1alpha1.DispositionRefused || planOf(event).Reason != fault.ReasonInstallationGone {
-		t.Errorf("it is %s %+v, want Refused because of %s", event.Status.Disposition, planOf(event), fault.ReasonInstallationGone)
+		t.Errorf("it is %s %+v, want Refused because of %s", event.Status.Disposition, planOf(event),
+			fault.ReasonInstallationGone)
 	}
 	env.requireNothingReported(sha)
 	env.awaitCredentialsCondition("True", "NoProblem")
@@ -69,7 +71,8 @@ func (env *environment) endUnreported(sha string, delivery delivery) {
 	if run := settled.Status.Runs[0]; run.Result == nil || run.Result.Outcome != v1alpha1.OutcomeSucceeded {
 		env.t.Errorf("the run is %+v, want it to have succeeded", run)
 	}
-	if reported := settled.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() || reported.Reason != fault.ReasonInstallationGone {
+	if reported := settled.Status.GetCondition(v1alpha1.GitEventReported); reported.IsTrue() ||
+		reported.Reason != fault.ReasonInstallationGone {
 		env.t.Errorf("condition Reported is %v, want the reason why it was not reported", reported)
 	}
 	if n := env.metric(env.controller(), "plumbline_report_dropped_total"); n != 1 {

@@ -19,7 +19,8 @@ func (env *environment) requireRemembered(number int, approved, text string) {
 	env.deliver(pushed, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("pr"), "success", soon)
 	event := env.recordOf(pushed)
-	if given := planOf(event).Approval; given == nil || given.By != "member" || given.SHA != approved || len(event.Status.Runs) != 1 {
+	if given := planOf(event).Approval; given == nil || given.By != "member" || given.SHA != approved ||
+		len(event.Status.Runs) != 1 {
 		env.t.Fatalf("%s runs by %+v, want member's approval of %s", sha, given, approved)
 	}
 	says := "member has approved commit " + approved + ", which is remembered for commit " + sha
@@ -48,9 +49,11 @@ func TestApprovalIsRememberedUntilDefinitionsChange(t *testing.T) {
 		env.requirePendingReason(pushed, "eve pushed")
 		env.requireRemembered(number, first, "4")
 
-		fifth, pushed := env.pushChange("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
+		fifth, pushed := env.pushChange("stranger", number, "stranger",
+			forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("other", "pull_request")}})
 		env.requirePendingReason(pushed, "a different .tekton")
-		_, pushed = env.pushChange("stranger", number, "stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
+		_, pushed = env.pushChange("stranger", number, "stranger",
+			forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request")}})
 		env.requirePendingReason(pushed, "since commit "+fifth)
 		if reason := planOf(env.recordOf(pushed)).Reason; reason != approval.ReasonForgotten || len(env.runs()) != 3 {
 			t.Errorf("the last push is planned as %s, and there are %d PipelineRuns, want three", reason, len(env.runs()))

@@ -49,7 +49,8 @@ func TestApprovalRunsOneCommit(t *testing.T) {
 		env.awaitCheck(first, checkName("pr"), "success", soon)
 		env.awaitCheck(first, application, "skipped", soon)
 		record := env.awaitSettledDelivery(approval)
-		if given := record.Status.Plan.Approval; given == nil || given.By != "member" || given.Event != record.Name || record.Status.Plan.HeadSHA != first {
+		if given := record.Status.Plan.Approval; given == nil || given.By != "member" || given.Event != record.Name ||
+			record.Status.Plan.HeadSHA != first {
 			t.Errorf("on record is %+v at %s, want member's approval of %s", given, record.Status.Plan.HeadSHA, first)
 		}
 		if note := record.Status.Runs[0].Note; !strings.Contains(note, "member has approved commit "+first) {

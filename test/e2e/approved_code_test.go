@@ -19,7 +19,8 @@ import (
 
 // withServiceAccount names a ServiceAccount in a definition.
 func withServiceAccount(definition string) string {
-	return strings.Replace(definition, "spec:\n  params:", "spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
+	return strings.Replace(definition, "spec:\n  params:",
+		"spec:\n  taskRunTemplate:\n    serviceAccountName: powerful\n  params:", 1)
 }
 
 // withKeyParam uses the param "key" in a definition.
@@ -36,10 +37,12 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 		env.createTeamSecret("keys", "key", "not for strangers")
 		env.setParams(`[{"name":"key","secret_ref":{"name":"keys","key":"key"}}]`)
 		env.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": withServiceAccount(pipeline("pr", "pull_request", held)), ".tekton/secretive.yaml": withKeyParam(pipeline("secretive", "pull_request")),
+			".tekton/pr.yaml":        withServiceAccount(pipeline("pr", "pull_request", held)),
+			".tekton/secretive.yaml": withKeyParam(pipeline("secretive", "pull_request")),
 		}})
 		env.git.fork("stranger")
-		sha := env.git.commitFork("stranger", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")}, Author: "stranger"})
+		sha := env.git.commitFork("stranger",
+			forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("mine", "pull_request")}, Author: "stranger"})
 		number := env.git.open("stranger", "feature", "stranger")
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.awaitCheck(sha, application, "queued", soon)
@@ -50,7 +53,8 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 		env.requireReadOnlyToken(ptr(env.recordOf(approval)), sha)
 		env.releaseRuns(ptr(env.recordOf(approval)))
 		env.awaitCheck(sha, checkName("pr"), "success", soon)
-		if refused := env.awaitCheck(sha, checkName("secretive"), "failure", soon); !strings.Contains(refused.Text+refused.Summary, "key") {
+		if refused := env.awaitCheck(sha, checkName("secretive"), "failure",
+			soon); !strings.Contains(refused.Text+refused.Summary, "key") {
 			t.Errorf("the check of what uses a secret says %q %q", refused.Summary, refused.Text)
 		}
 		run := env.runs()[0]
@@ -60,7 +64,8 @@ func TestApprovedCodeHasLimitedRights(t *testing.T) {
 			t.Errorf("the untrusted run has the ServiceAccount %q", account)
 		}
 
-		env.must(errOf(env.Kube.CoreV1().ServiceAccounts(env.ci).Create(env.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})))
+		env.must(errOf(env.Kube.CoreV1().ServiceAccounts(env.ci).Create(env.ctx,
+			&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "quarantine"}}, metav1.CreateOptions{})))
 		env.setParams(`[{"name":"key","secret_ref":{"name":"keys","key":"key"},"untrusted":true}]`)
 		env.changeSettings(`{"untrusted_service_account":"quarantine","pipelinerun_provenance":"source"}`)
 		env.deliver(env.comment(number, "member", "/test mine secretive"), http.StatusAccepted)
@@ -101,8 +106,10 @@ func (env *environment) requireReadOnlyToken(event *v1alpha1.GitEvent, sha strin
 	}
 	// The external id is that of a run that will succeed, so this refused write breaks no
 	// invariant.
-	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`, checkName("pr"), sha, name)
-	equal(env.t, "a check by the run's token", env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict), http.StatusForbidden)
+	verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"external_id":%q,"status":"completed","conclusion":"success"}`,
+		checkName("pr"), sha, name)
+	equal(env.t, "a check by the run's token",
+		env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict), http.StatusForbidden)
 	equal(env.t, "the number of checks afterwards", len(env.git.checks(sha)), checks)
 }
 

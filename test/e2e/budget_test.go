@@ -18,7 +18,8 @@ import (
 // recorded. When the events are settled, deliveries are accepted again.
 func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	t.Parallel()
-	env := newClaimedEnvironment(t, setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
+	env := newClaimedEnvironment(t,
+		setup{receivers: 2, controllers: 1, config: [][3]string{{"plumbline", "open-events-cap", "100"}}})
 	const own = 10 // a tenth
 	outage := env.git.inject(anything, forge.Fault{Do: forge.Answer(http.StatusServiceUnavailable, nil, "{}")})
 	env.git.commit("main", forge.Change{Files: map[string]string{"README": "no pipeline"}})
@@ -39,11 +40,14 @@ func TestFloodedRepositoryStaysWithinBudget(t *testing.T) {
 	}
 	// An event of the other receiver counts when the watch shows it. Each receiver alone keeps to
 	// the budget.
-	if events, payloads := env.countStored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) || payloads != 0 {
-		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d", len(recorded), 3*own, events, payloads, own)
+	if events, payloads := env.countStored(); len(recorded) < own || len(recorded) > 2*own || events != len(recorded) ||
+		payloads != 0 {
+		t.Errorf("%d of %d deliveries are answered 202, and %d events and %d payloads stored; the budget is %d",
+			len(recorded), 3*own, events, payloads, own)
 	}
 	env.awaitCondition(pacv1alpha1.RepositoryBudget, "False "+quota.ReasonRepository, "")
-	if n := env.countDeliveries(env.receivers[0], "unavailable", quota.ReasonRepository) + env.countDeliveries(env.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
+	if n := env.countDeliveries(env.receivers[0], "unavailable", quota.ReasonRepository) + env.countDeliveries(
+		env.receivers[1], "unavailable", quota.ReasonRepository); n != len(refused) {
 		t.Errorf("%d refusals are counted of %d", n, len(refused))
 	}
 	env.deliver(recorded[0], http.StatusAccepted) // a copy takes nothing from the budget
@@ -85,7 +89,8 @@ func TestReplayUnderAnotherIDStartsNothing(t *testing.T) {
 		copied := d.(forge.Delivery)
 		copied.GUID, copied.Header = id, copied.Header.Clone()
 		copied.Header.Set("X-GitHub-Delivery", id)
-		if a := env.mustSend(env.receivers[1], copied); a.status != http.StatusAccepted || !strings.Contains(a.body, "already recorded as "+name) {
+		if a := env.mustSend(env.receivers[1], copied); a.status != http.StatusAccepted ||
+			!strings.Contains(a.body, "already recorded as "+name) {
 			t.Errorf("a replay is answered %v, want 202 and that it is recorded as %s", a, name)
 		}
 	}

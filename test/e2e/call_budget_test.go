@@ -60,7 +60,8 @@ func TestPushStaysWithinCallBudget(t *testing.T) {
 				sum += made.calls[item]
 				lines += fmt.Sprintf("\n%6.2f  %s", float64(made.calls[item])/pushesCounted, item)
 			}
-			text := fmt.Sprintf("a push with one pipeline costs %.2f calls to %s, %d undisturbed:%s", float64(sum)/pushesCounted, made.to, made.budget, lines)
+			text := fmt.Sprintf("a push with one pipeline costs %.2f calls to %s, %d undisturbed:%s", float64(sum)/pushesCounted,
+				made.to, made.budget, lines)
 			if t.Log(text); sum == 0 || sum > 2*made.budget*pushesCounted {
 				t.Error("too many, or none")
 			}
@@ -140,5 +141,6 @@ func isForEvent(call auditEvent, userAgent string) bool {
 	case ref.Resource == "configmaps": // a receiver reads the copies in use every 20 s
 		return false
 	}
-	return !strings.HasSuffix(userAgent, "/webhook-secrets") && !strings.HasSuffix(userAgent, "/deliveries") && !strings.HasSuffix(userAgent, "/webhooks") && !strings.HasSuffix(userAgent, "/preflight")
+	return !strings.HasSuffix(userAgent, "/webhook-secrets") && !strings.HasSuffix(userAgent, "/deliveries") &&
+		!strings.HasSuffix(userAgent, "/webhooks") && !strings.HasSuffix(userAgent, "/preflight")
 }

@@ -34,7 +34,9 @@ import (
 // everything that users may read. At the end of the suite every log is read once more.
 
 // notSecret are keys of Secrets whose values may be public.
-var notSecret = map[string]bool{".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true}
+var notSecret = map[string]bool{
+	".gitconfig": true, "github-application-id": true, corev1.ServiceAccountRootCAKey: true, corev1.TLSCertKey: true,
+}
 
 // watchSecrets collects the values of all Secrets of the cluster until ctx ends.
 func watchSecrets(ctx context.Context, c *cluster.Cluster, known *canary.Secrets) error {

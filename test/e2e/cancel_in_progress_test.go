@@ -44,7 +44,9 @@ func TestNewestRunStays(t *testing.T) {
 			if round == 3 {
 				env.setLimit(env.ci, "app", 1)
 			}
-			files := map[string]string{".tekton/a.yaml": pipeline("build", "push", held, cancelsOlder), "round": fmt.Sprint(round)}
+			files := map[string]string{
+				".tekton/a.yaml": pipeline("build", "push", held, cancelsOlder), "round": fmt.Sprint(round),
+			}
 			older, first := env.push(files)
 			files["round"] += " again"
 			var second delivery
@@ -62,7 +64,8 @@ func TestNewestRunStays(t *testing.T) {
 				return nil
 			})
 			env.awaitCheck(newest, checkName("build"), "in_progress", soon)
-			if check, found := env.currentCheck(older, checkName("build")); found && check.Conclusion != "" && !check.Tells("superseded by") {
+			if check, found := env.currentCheck(older, checkName("build")); found && check.Conclusion != "" &&
+				!check.Tells("superseded by") {
 				t.Errorf("round %d: the check does not say what took its place: %s", round, check.Text)
 			}
 		}

@@ -30,7 +30,8 @@ func TestCommentCancelsRuns(t *testing.T) {
 		if said := env.runCommand(number, "stranger", "/cancel"); said.Status.Disposition != v1alpha1.DispositionIgnored {
 			t.Errorf("an untrusted user's command is %s", said.Status.Disposition)
 		}
-		if said := env.runCommand(number, "dev", "/cancel label unknown"); said.Status.Disposition != v1alpha1.DispositionCancels {
+		if said := env.runCommand(number, "dev",
+			"/cancel label unknown"); said.Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("the command is %s: %+v", said.Status.Disposition, said.Status.Plan)
 		}
 		if check := env.awaitCheck(sha, checkName("label"), "cancelled", soon); !check.Tells("dev requested it") {
@@ -43,7 +44,8 @@ func TestCommentCancelsRuns(t *testing.T) {
 		}
 		env.git.grant("dev", "read")
 		refused := env.runCommand(number, "dev", "/test label")
-		equal(t, "the disposition of the author's command without write access", refused.Status.Disposition, v1alpha1.DispositionIgnored)
+		equal(t, "the disposition of the author's command without write access", refused.Status.Disposition,
+			v1alpha1.DispositionIgnored)
 		equal(t, "the reason of that", planOf(refused).Reason, "NotApproved")
 		env.runCommand(number, "dev", "please stop\n\n/cancel")
 		env.awaitCheck(sha, checkName("pr"), "cancelled", soon)
@@ -54,7 +56,8 @@ func TestCommentCancelsRuns(t *testing.T) {
 		var cancelled []string
 		for _, run := range env.runs() {
 			if run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally {
-				cancelled = append(cancelled, run.Name+" "+run.Labels[pipelinesascode.SHA]+" "+run.Labels[pipelinesascode.EventType])
+				cancelled = append(cancelled, run.Name+" "+run.Labels[pipelinesascode.SHA]+" "+
+					run.Labels[pipelinesascode.EventType])
 			}
 		}
 		if len(cancelled) != 2 {

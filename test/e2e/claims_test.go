@@ -23,7 +23,8 @@ import (
 func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	t.Parallel()
 	// Three controllers share the Repositories.
-	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
+	env := newClaimedEnvironment(t,
+		setup{receivers: 1, controllers: 3, config: [][3]string{{"plumbline-config-leader-election", "buckets", "3"}}})
 	heirs := []string{env.addNamespace("heir"), env.addNamespace("heir")}
 	env.createRepositoryWithURL(heirs[0], "app", env.repo.HTMLURL)
 	env.awaitURLConflict(heirs[0], "app", env.ci+"/app", "belongs to Repository", "Delete one of the two")
@@ -32,7 +33,8 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{}))
 	env.createRepositoryWithURL(heirs[1], "app", env.repo.HTMLURL+".git")
 	for _, heir := range heirs {
-		env.awaitURLConflict(heir, "app", env.ci+"/app", "is kept for it for a day", "ask an administrator to delete RepositoryClaim "+env.Namespace+"/")
+		env.awaitURLConflict(heir, "app", env.ci+"/app", "is kept for it for a day",
+			"ask an administrator to delete RepositoryClaim "+env.Namespace+"/")
 	}
 	env.ageReleasedClaim(23 * time.Hour)
 	_, unserved := env.push(map[string]string{".tekton/push.yaml": pipeline("kept", "push")})
@@ -47,7 +49,8 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("kept"), "success", afterFault)
 
-	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{})) // it gets another name, and then the first one again
+	// it gets another name, and then the first one again
+	env.must(repositories.Delete(env.ctx, "app", metav1.DeleteOptions{}))
 	env.createRepositoryWithURL(env.ci, "renamed", env.repo.HTMLURL)
 	env.awaitURL(env.ci, "renamed")
 	env.must(repositories.Delete(env.ctx, "renamed", metav1.DeleteOptions{}))
@@ -74,7 +77,8 @@ func TestDeletedRepositoryReservesURLForADay(t *testing.T) {
 
 // urlCondition reads the condition URL of a Repository.
 func (env *environment) urlCondition(namespace, name string) (owned bool, message string, err error) {
-	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Get(env.ctx, name, metav1.GetOptions{})
+	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Get(env.ctx, name,
+		metav1.GetOptions{})
 	if err != nil {
 		return false, "", err
 	}
@@ -82,7 +86,8 @@ func (env *environment) urlCondition(namespace, name string) (owned bool, messag
 	if c == nil {
 		return false, "", fmt.Errorf("Repository %s/%s has no condition URL", namespace, name)
 	}
-	if ready := repository.Status.GetCondition(pacv1alpha1.RepositoryReady); ready == nil || c.IsFalse() && !ready.IsFalse() {
+	if ready := repository.Status.GetCondition(pacv1alpha1.RepositoryReady); ready == nil ||
+		c.IsFalse() && !ready.IsFalse() {
 		return false, "", fmt.Errorf("Repository %s/%s has URL=%s and Ready=%v", namespace, name, c.Status, ready)
 	}
 	return c.IsTrue(), c.Message, nil
@@ -140,7 +145,8 @@ func (env *environment) claim(url string) *v1alpha1.RepositoryClaim {
 	env.t.Helper()
 	canonical, err := v1alpha1.CanonicalURL(url)
 	env.must(err)
-	found, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Get(env.ctx, v1alpha1.ClaimName(canonical), metav1.GetOptions{})
+	found, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Get(env.ctx,
+		v1alpha1.ClaimName(canonical), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -152,7 +158,8 @@ func (env *environment) claim(url string) *v1alpha1.RepositoryClaim {
 func (env *environment) ageReleasedClaim(d time.Duration) {
 	env.t.Helper()
 	at := time.Now().Add(-d).UTC().Format(time.RFC3339)
-	_, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Patch(env.ctx, env.claim(env.repo.HTMLURL).Name, types.MergePatchType,
+	_, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Patch(env.ctx,
+		env.claim(env.repo.HTMLURL).Name, types.MergePatchType,
 		[]byte(`{"status":{"releasedAt":"`+at+`"}}`), metav1.PatchOptions{}, "status")
 	env.must(err)
 }

@@ -51,7 +51,8 @@ func (env *environment) requireSlowRetries(call string) {
 	env.t.Helper()
 	var attempts []cluster.Call
 	env.eventually(soon, "it is tried again", func() error {
-		attempts = slices.DeleteFunc(env.controller().Proxy.Calls(), func(c cluster.Call) bool { return nameOf(c) != call || c.Namespace != env.ci })
+		attempts = slices.DeleteFunc(env.controller().Proxy.Calls(),
+			func(c cluster.Call) bool { return nameOf(c) != call || c.Namespace != env.ci })
 		if len(attempts) < 3 {
 			return fmt.Errorf("%d attempts", len(attempts))
 		}
@@ -91,8 +92,10 @@ func (env *environment) revokeRight(group, resource, verb string) (restore func(
 func (env *environment) awaitRight(group, resource, verb string, want bool) {
 	env.t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + env.Namespace + ":plumbline-controller",
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: env.ci, Group: group, Resource: resource, Verb: verb},
+		User: "system:serviceaccount:" + env.Namespace + ":plumbline-controller",
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: env.ci, Group: group, Resource: resource, Verb: verb,
+		},
 	}}
 	env.eventually(soon, "the API server has read the role", func() error {
 		answer, err := env.Kube.AuthorizationV1().SubjectAccessReviews().Create(env.ctx, review, metav1.CreateOptions{})

@@ -32,25 +32,36 @@ func TestNonCommandsStartNothing(t *testing.T) {
 		env.git.grant("member", "write")
 		own, bot := env.botAccounts()
 		env.git.grant(bot, "write")
-		env.git.commit("main", forge.Change{Files: map[string]string{".tekton/build.yaml": pipeline("build", "pull_request")}})
-		env.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{"a": "b"}})
+		env.git.commit("main", forge.Change{
+			Files: map[string]string{".tekton/build.yaml": pipeline("build", "pull_request")},
+		})
+		env.git.commit("topic", forge.Change{
+			Author: "member", Message: "a change [skip ci]", Files: map[string]string{"a": "b"},
+		})
 		number := env.git.open("", "topic", "member")
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.awaitAllSettled(soon)
 		events := len(env.events())
 		for name, d := range map[string]delivery{
-			"edited": env.editComment(number, "member", "/test"), "deleted": env.deleteComment(number, "member", "/test"), "of a bot": env.comment(number, bot, "/test"),
-			"of our own": env.comment(number, own, "/test"), "with our mark": env.comment(number, "member", status.ReplyMark+"\n/test"),
+			"edited": env.editComment(number, "member", "/test"), "deleted": env.deleteComment(number, "member", "/test"),
+			"of a bot":      env.comment(number, bot, "/test"),
+			"of our own":    env.comment(number, own, "/test"),
+			"with our mark": env.comment(number, "member", status.ReplyMark+"\n/test"),
 		} {
 			before := env.git.log()
 			env.deliver(d, http.StatusOK)
-			if after := env.git.log(); len(after.requests) != len(before.requests) || len(after.writes) != len(before.writes) || len(env.events()) != events {
-				t.Errorf("a comment that is %s: %d records, %+v", name, len(env.events())-events, after.requests[len(before.requests):])
+			if after := env.git.log(); len(after.requests) != len(before.requests) || len(after.writes) != len(before.writes) ||
+				len(env.events()) != events {
+				t.Errorf("a comment that is %s: %d records, %+v", name, len(env.events())-events,
+					after.requests[len(before.requests):])
 			}
 		}
-		late := map[string]delivery{"member": env.comment(number, "member", "/test"), "eve": env.comment(number, "eve", "/test")}
+		late := map[string]delivery{
+			"member": env.comment(number, "member", "/test"), "eve": env.comment(number, "eve", "/test"),
+		}
 		env.closePull(number, false)
-		for user, most := range map[string]int{"member": 3, "eve": 2} { // the write permission, and the state of the pull request
+		// the write permission, and the state of the pull request
+		for user, most := range map[string]int{"member": 3, "eve": 2} {
 			before := env.git.log()
 			env.deliver(late[user], http.StatusAccepted)
 			env.awaitAllSettled(soon)

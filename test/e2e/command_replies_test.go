@@ -62,7 +62,8 @@ func TestCommandsAreAnswered(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
-		env.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{".tekton/build.yaml": pipeline("build", "pull_request")}})
+		env.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]",
+			Files: map[string]string{".tekton/build.yaml": pipeline("build", "pull_request")}})
 		number := env.git.open("", "topic", "member")
 		env.deliver(env.opened(number), http.StatusAccepted)
 		env.runCommand(number, "eve", "/test")

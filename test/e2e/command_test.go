@@ -19,7 +19,9 @@ func (env *environment) comment(number int, user, body string) delivery {
 		g.AddUser(user)
 		return g.NoteDelivery(g.AddNote(projectName, int64(number), user, body))
 	}
-	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body)})
+	return env.forge.CommentDelivery(forge.CommentEvent{
+		Repo: repoName, ID: env.forge.Comment(repoName, number, user, body),
+	})
 }
 
 // editComment returns the delivery of a comment that its author has edited.
@@ -34,7 +36,9 @@ func (env *environment) changeComment(number int, user, body, gitHubAction, gitL
 		d.Body = []byte(strings.Replace(string(d.Body), `"action":"create"`, `"action":"`+gitLabAction+`"`, 1))
 		return d
 	}
-	return env.forge.CommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: gitHubAction})
+	return env.forge.CommentDelivery(forge.CommentEvent{
+		Repo: repoName, ID: env.forge.Comment(repoName, number, user, body), Action: gitHubAction,
+	})
 }
 
 // runCommand delivers a comment, waits until its event is settled, and returns the event.
@@ -113,8 +117,10 @@ func TestCommandsStartPipelines(t *testing.T) {
 		env.git.grant("other", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("push", "push")}})
 		sha := env.git.commit("topic", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
-			".tekton/build.yaml": withVersionParam(pipeline("build", "pull_request")), ".tekton/manual.yaml": withVersionParam(pipeline("manual", "none")),
-			".tekton/deploy.yaml": withVersionParam(pipeline("deploy", "none", "pipelinesascode.tekton.dev/on-comment: '^/deploy'")),
+			".tekton/build.yaml":  withVersionParam(pipeline("build", "pull_request")),
+			".tekton/manual.yaml": withVersionParam(pipeline("manual", "none")),
+			".tekton/deploy.yaml": withVersionParam(pipeline("deploy", "none",
+				"pipelinesascode.tekton.dev/on-comment: '^/deploy'")),
 		}})
 		number := env.git.open("", "topic", "member")
 		env.deliver(env.opened(number), http.StatusAccepted)
@@ -157,7 +163,8 @@ func (env *environment) requireUntrustedCommandIgnored(number int, name string) 
 	before := len(env.git.log().requests)
 	checks := len(env.git.log().writes)
 	event := env.runCommand(number, "eve", "/ci test "+name)
-	if event.Status.Plan.Reason != "NotApproved" || event.Status.Disposition != v1alpha1.DispositionIgnored || len(event.Status.Runs) != 0 {
+	if event.Status.Plan.Reason != "NotApproved" || event.Status.Disposition != v1alpha1.DispositionIgnored ||
+		len(event.Status.Runs) != 0 {
 		env.t.Errorf("an untrusted user's command: %+v", event.Status)
 	}
 	var calls []string

@@ -18,7 +18,9 @@ func (env *environment) commentOnCommit(sha, user, body string) delivery {
 		g.AddUser(user)
 		return g.NoteDelivery(g.AddCommitNote(projectName, sha, user, body))
 	}
-	return env.forge.CommitCommentDelivery(forge.CommentEvent{Repo: repoName, ID: env.forge.CommitComment(repoName, sha, user, body)})
+	return env.forge.CommitCommentDelivery(forge.CommentEvent{
+		Repo: repoName, ID: env.forge.CommitComment(repoName, sha, user, body),
+	})
 }
 
 // Commands in comments on pushed commits. All rows run in one environment for each service.
@@ -26,7 +28,8 @@ func TestCommandsOnCommit(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("member", "write")
 		sha := env.git.commit("main", forge.Change{Author: "member", Message: "a change [skip ci]", Files: map[string]string{
-			".tekton/build.yaml": strings.Replace(pipeline("build", "push"), "[main]", "[main, release]", 1), ".tekton/manual.yaml": pipeline("manual", "none"), ".tekton/long.yaml": pipeline("long", "none", held),
+			".tekton/build.yaml":  strings.Replace(pipeline("build", "push"), "[main]", "[main, release]", 1),
+			".tekton/manual.yaml": pipeline("manual", "none"), ".tekton/long.yaml": pipeline("long", "none", held),
 		}})
 		env.deliver(env.newDelivery(), http.StatusAccepted)
 		env.awaitAllSettled(soon)
@@ -77,7 +80,8 @@ func (env *environment) requireCancelOnOneBranch(sha string) {
 	env.deliver(env.commentOnCommit(sha, "member", "/test long"), http.StatusAccepted)
 	env.awaitCheck(sha, checkName("long"), "in_progress", soon)
 	for _, comment := range []string{"/cancel branch:release", "/cancel build"} {
-		if event := env.deliverAndSettle(env.commentOnCommit(sha, "member", comment)); event.Status.Disposition != v1alpha1.DispositionCancels {
+		if event := env.deliverAndSettle(env.commentOnCommit(sha, "member",
+			comment)); event.Status.Disposition != v1alpha1.DispositionCancels {
 			env.t.Errorf("%q is %s: %+v", comment, event.Status.Disposition, event.Status.Plan)
 		}
 		if check, _ := env.currentCheck(sha, checkName("long")); check.Status != "in_progress" {

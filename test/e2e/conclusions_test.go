@@ -29,7 +29,8 @@ func onlySuccessIsSuccess(t *testing.T, env *environment) {
 	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml": onTekton(pipeline("succeeds", "push")),
 		".tekton/b.yaml": onTekton(pipeline("fails", "push", fails)),
-		".tekton/c.yaml": strings.Replace(onTekton(pipeline("times-out", "push", held)), "spec:\n", "spec:\n  timeouts: {pipeline: 2s}\n", 1),
+		".tekton/c.yaml": strings.Replace(onTekton(pipeline("times-out", "push", held)), "spec:\n",
+			"spec:\n  timeouts: {pipeline: 2s}\n", 1),
 		".tekton/d.yaml": onTekton(pipeline("is-cancelled", "push", held)),
 	})
 	event := env.awaitRunsCreated(sha)
@@ -47,8 +48,10 @@ func onlySuccessIsSuccess(t *testing.T, env *environment) {
 		if !check.Tells(want.words) && !ended {
 			t.Errorf("check %q lacks the words %q: %s", want.pipeline, want.words, check.Text)
 		}
-		if isTrue := succeeded(env.getRun(runName(event, want.pipeline))) == corev1.ConditionTrue; isTrue != (want.conclusion == "success") {
-			t.Errorf("run %q has Succeeded=%s and check %s", want.pipeline, succeeded(env.getRun(runName(event, want.pipeline))), want.conclusion)
+		isTrue := succeeded(env.getRun(runName(event, want.pipeline))) == corev1.ConditionTrue
+		if isTrue != (want.conclusion == "success") {
+			t.Errorf("run %q has Succeeded=%s and check %s", want.pipeline, succeeded(env.getRun(runName(event, want.pipeline))),
+				want.conclusion)
 		}
 		for _, write := range env.checkWrites(sha, checkName(want.pipeline)) {
 			if write.Conclusion != "" && write.Conclusion != want.conclusion {
@@ -68,8 +71,9 @@ func TestCancellingRunIsInProgress(t *testing.T) {
 
 func cancellingIsInProgress(t *testing.T, env *environment) {
 	asks := map[string]pipelinev1.PipelineRunSpecStatus{
-		"cancelled": pipelinev1.PipelineRunSpecStatusCancelled, "cancelled-finally": pipelinev1.PipelineRunSpecStatusCancelledRunFinally,
-		"stopped-finally": pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
+		"cancelled":         pipelinev1.PipelineRunSpecStatusCancelled,
+		"cancelled-finally": pipelinev1.PipelineRunSpecStatusCancelledRunFinally,
+		"stopped-finally":   pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
 	}
 	finally := "    finally:\n      - name: tidy\n        taskSpec:\n          steps:\n            - name: step\n              image: busybox\n              script: exit 0\n"
 	files := map[string]string{}
@@ -86,13 +90,15 @@ func cancellingIsInProgress(t *testing.T, env *environment) {
 		env.setSpecStatus(runName(event, name), ask)
 	}
 	for _, name := range []string{"cancelled-finally", "stopped-finally"} {
-		env.eventually(soon, "Tekton has seen that it is to be stopped", func() error { return env.isStopping(runName(event, name)) })
+		env.eventually(soon, "Tekton has seen that it is to be stopped",
+			func() error { return env.isStopping(runName(event, name)) })
 	}
 	env.restart(env.controllers[0])
 	env.eventually(afterFault, "the new process has reconciled the event", func() error {
 		page, err := installation.Fetch(env.ctx, env.controllers[0].Metrics)
 		for _, line := range strings.Split(string(page), "\n") {
-			if containsAll(line, "kn_workqueue_process_duration_seconds_count", `"gitevents"`) && !strings.HasSuffix(line, " 0") {
+			if containsAll(line, "kn_workqueue_process_duration_seconds_count", `"gitevents"`) &&
+				!strings.HasSuffix(line, " 0") {
 				return nil
 			}
 		}

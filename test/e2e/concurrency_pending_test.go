@@ -29,7 +29,9 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 	s := env.newRunWatcher()
 	first := env.pushAccepted(map[string]string{".tekton/push.yaml": asPending(pipeline("first", "push"))})
 	event := env.awaitRunsCreated(first)
-	second := env.git.commit("topic", forge.Change{Author: "dev", Message: "topic", Files: map[string]string{".tekton/pr.yaml": asPending(pipeline("second", "pull_request"))}})
+	second := env.git.commit("topic", forge.Change{Author: "dev", Message: "topic", Files: map[string]string{
+		".tekton/pr.yaml": asPending(pipeline("second", "pull_request")),
+	}})
 	number := env.git.open("", "topic", "dev")
 	env.deliver(env.opened(number), http.StatusAccepted)
 	env.awaitQueue(1, 1)
@@ -49,7 +51,8 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 	if run := env.getRun(name); !run.IsPending() || len(env.runs()) != 1 {
 		t.Errorf("%s has spec.status %q, and there are %d runs", name, run.Spec.Status, len(env.runs()))
 	}
-	env.must(errOf(env.Tekton.TektonV1().PipelineRuns(env.ci).Patch(env.ctx, name, types.MergePatchType, []byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})))
+	env.must(errOf(env.Tekton.TektonV1().PipelineRuns(env.ci).Patch(env.ctx, name, types.MergePatchType,
+		[]byte(`{"spec":{"status":null}}`), metav1.PatchOptions{})))
 	env.awaitCheck(first, checkName("first"), "success", soon)
 	held := env.getRun(runName(env.awaitRunsCreated(second), "second"))
 	env.awaitQueue(1, 0)

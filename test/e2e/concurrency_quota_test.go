@@ -63,7 +63,8 @@ func (env *environment) setQuota(most string) {
 	const count = "count/pipelineruns.tekton.dev"
 	quotas := env.Kube.CoreV1().ResourceQuotas(env.ci)
 	_, err := quotas.Create(env.ctx, &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "runs"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{count: resource.MustParse(most)}},
+		ObjectMeta: metav1.ObjectMeta{Name: "runs"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{count: resource.MustParse(most)}},
 	}, metav1.CreateOptions{})
 	env.must(err)
 	env.eventually(soon, "the quota is known", func() error {
@@ -121,7 +122,8 @@ func (env *environment) checkGlobalLimitChanges() {
 // queueColumns returns the slots that `kubectl get repositories` prints.
 func (env *environment) queueColumns() (running, queued string) {
 	env.t.Helper()
-	data, err := env.Plumbline.PipelinesascodeV1alpha1().RESTClient().Get().Namespace(env.ci).Resource("repositories").Name("app").
+	data, err := env.Plumbline.PipelinesascodeV1alpha1().RESTClient().Get().Namespace(env.ci).Resource(
+		"repositories").Name("app").
 		SetHeader("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1").Do(env.ctx).Raw()
 	env.must(err)
 	var table metav1.Table
@@ -148,17 +150,21 @@ func TestDeletedRepositoryCancelsQueuedRuns(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	for _, bad := range []string{"0", "-1"} {
 		patch := []byte(`{"spec":{"concurrency_limit":` + bad + `}}`)
-		if _, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType, patch, metav1.PatchOptions{}); err == nil {
+		if _, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType,
+			patch, metav1.PatchOptions{}); err == nil {
 			t.Errorf("the limit %s is accepted", bad)
 		}
 	}
 	env.setLimit(env.ci, "app", 1)
-	sha := env.pushAccepted(map[string]string{".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held)})
+	sha := env.pushAccepted(map[string]string{
+		".tekton/a.yaml": pipeline("a", "push", held), ".tekton/b.yaml": pipeline("b", "push", held),
+	})
 	env.awaitQueue(1, 1)
 	env.awaitCheck(sha, checkName("b"), "queued", soon)
 	env.awaitCheck(sha, checkName("a"), "in_progress", soon)
 	env.runInOtherRepository(env.ci)
-	env.must(env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Delete(context.WithoutCancel(env.ctx), "app", metav1.DeleteOptions{}))
+	env.must(env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Delete(context.WithoutCancel(env.ctx), "app",
+		metav1.DeleteOptions{}))
 	if check := env.awaitCheck(sha, checkName("b"), "cancelled", afterFault); !check.Tells("is gone") {
 		t.Errorf("the check does not say why: %s", check.Text)
 	}

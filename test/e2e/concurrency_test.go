@@ -26,7 +26,8 @@ func (env *environment) setLimit(namespace, name string, limit int) {
 	if limit == 0 {
 		patch = `{"spec":{"concurrency_limit":null}}`
 	}
-	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
+	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(namespace).Patch(env.ctx, name,
+		types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
 }
 
 // awaitQueue waits until the Repository's status shows how many runs have a slot and how many
@@ -36,7 +37,8 @@ func (env *environment) awaitQueue(running, queued int) {
 	want := fmt.Sprint(running, " running, ", queued, " queued")
 	env.eventually(afterFault, want, func() error {
 		r, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
-		if err != nil || r.Status.Running == nil || fmt.Sprint(*r.Status.Running, " running, ", *r.Status.Queued, " queued") != want {
+		if err != nil || r.Status.Running == nil ||
+			fmt.Sprint(*r.Status.Running, " running, ", *r.Status.Queued, " queued") != want {
 			return fmt.Errorf("%w %+v", err, r.Status.Queues)
 		}
 		return nil
@@ -67,7 +69,8 @@ func (env *environment) newRunWatcher() *runWatcher {
 	env.t.Helper()
 	list, err := env.Tekton.TektonV1().PipelineRuns(env.ci).List(env.ctx, metav1.ListOptions{})
 	env.must(err)
-	changes, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Watch(env.ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	changes, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Watch(env.ctx,
+		metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	env.must(err)
 	s := &runWatcher{running: map[string]bool{}}
 	env.t.Cleanup(changes.Stop)
@@ -137,7 +140,8 @@ func runsWaitForSlot(t *testing.T, env *environment) {
 	var shas []string
 	for i := range pushes {
 		sha, d := env.push(map[string]string{
-			".tekton/a.yaml": pipeline("test-10", "push", held), ".tekton/b.yaml": pipeline("test-2", "push", held), "i": fmt.Sprint(i),
+			".tekton/a.yaml": pipeline("test-10", "push", held), ".tekton/b.yaml": pipeline("test-2", "push", held),
+			"i": fmt.Sprint(i),
 		})
 		env.deliver(d, http.StatusAccepted)
 		env.awaitQueue(1, 2*i+1)
@@ -178,7 +182,8 @@ func runsWaitForSlot(t *testing.T, env *environment) {
 		t.Errorf("%d ran at once, at most 2 may", most)
 	}
 	for i, run := range want { // two runs that get their slots at the same time may be created in either order
-		if near := order[max(0, min(i-1, len(order))):min(i+2, len(order))]; slices.Contains(near, run) && len(order) == len(want) {
+		if near := order[max(0, min(i-1, len(order))):min(i+2, len(order))]; slices.Contains(near, run) &&
+			len(order) == len(want) {
 			continue
 		}
 		t.Fatalf("they were created in the order\n%s\nwant\n%s", strings.Join(order, "\n"), strings.Join(want, "\n"))

@@ -23,7 +23,8 @@ func TestControlPlaneOutage(t *testing.T) {
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("outlived"), "in_progress", soon)
 	event := env.awaitRunsCreated(sha)
-	for _, controller := range env.controllers { // one that has not read its settings yet ends, and is started again by kubelet
+	// one that has not read its settings yet ends, and is started again by kubelet
+	for _, controller := range env.controllers {
 		env.eventually(soon, "every controller has started", func() error {
 			if !strings.Contains(env.processLog(controller), "Attempting to acquire leader lease") {
 				return errMissing
@@ -37,7 +38,8 @@ func TestControlPlaneOutage(t *testing.T) {
 	env.must(shared.cluster.Part(cluster.APIServer).Kill())
 	env.t.Cleanup(env.startAPIServer) // also when the test ends early
 	written := len(env.git.log().writes)
-	if status, body, err := env.git.deliver(env.ctx, env.receivers[0].URL, refused); err != nil || status != http.StatusServiceUnavailable {
+	if status, body, err := env.git.deliver(env.ctx, env.receivers[0].URL, refused); err != nil ||
+		status != http.StatusServiceUnavailable {
 		t.Errorf("GitHub's delivery was answered %d %s, %v", status, body, err)
 	}
 	for begin := time.Now(); time.Since(begin) < controlPlaneOutage; {

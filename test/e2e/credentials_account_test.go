@@ -43,9 +43,11 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName("long"), "in_progress", soon)
 
-	env.must(env.Kube.CoreV1().Secrets(env.Namespace).Delete(env.ctx, "before", metav1.DeleteOptions{})) // and with it the tokens
+	// and with it the tokens
+	env.must(env.Kube.CoreV1().Secrets(env.Namespace).Delete(env.ctx, "before", metav1.DeleteOptions{}))
 	later, second := env.push(map[string]string{".tekton/run.yaml": pipeline("later", "push")})
-	env.eventually(soon, "deliveries are refused", func() error { // also a copy of a recorded one, because its record has to be read
+	// also a copy of a recorded one, because its record has to be read
+	env.eventually(soon, "deliveries are refused", func() error {
 		if status, answer := env.post(receiver, delivery); status != http.StatusServiceUnavailable {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
@@ -70,7 +72,8 @@ func TestServiceAccountTokensRotate(t *testing.T) {
 	})
 	env.awaitCheck(later, checkName("later"), "success", soon)
 	for _, event := range env.awaitAllSettled(soon) {
-		if reported := env.reportedReasons(event.Name); reported[fault.ReasonUnauthorized] > 1 { // one, if a call is refused and the next one is not
+		// one, if a call is refused and the next one is not
+		if reported := env.reportedReasons(event.Name); reported[fault.ReasonUnauthorized] > 1 {
 			t.Errorf("there are Kubernetes Events about it: %v", reported)
 		}
 	}
@@ -103,14 +106,17 @@ func (env *environment) tokenFile(p *installation.Process) string {
 // Secret.
 func (env *environment) grantTokens(name string) {
 	env.t.Helper()
-	bound, err := env.Kube.CoreV1().Secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	bound, err := env.Kube.CoreV1().Secrets(env.Namespace).Create(env.ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	env.must(err)
-	for account, p := range map[string]*installation.Process{"plumbline-receiver": env.receivers[0], "plumbline-controller": env.controller()} {
-		granted, err := env.Kube.CoreV1().ServiceAccounts(env.Namespace).CreateToken(env.ctx, account, &authenticationv1.TokenRequest{
-			Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
-				APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: bound.UID,
-			}},
-		}, metav1.CreateOptions{})
+	for account, p := range map[string]*installation.Process{"plumbline-receiver": env.receivers[0],
+		"plumbline-controller": env.controller()} {
+		granted, err := env.Kube.CoreV1().ServiceAccounts(env.Namespace).CreateToken(
+			env.ctx, account, &authenticationv1.TokenRequest{
+				Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
+					APIVersion: "v1", Kind: "Secret", Name: bound.Name, UID: bound.UID,
+				}},
+			}, metav1.CreateOptions{})
 		env.must(err)
 		env.must(os.WriteFile(env.tokenFile(p)+".next", []byte(granted.Status.Token), 0o600))
 		env.must(os.Rename(env.tokenFile(p)+".next", env.tokenFile(p)))

@@ -28,7 +28,8 @@ func TestMissingCredentialsWait(t *testing.T) {
 		controller := s.startDefaultController()
 		s.awaitWaiting(len(pushes), fault.ReasonCredentialsMissing)
 		s.requireOneLookup(controller)
-		s.awaitCondition(pacv1alpha1.RepositoryCredentials, "False "+fault.ReasonCredentialsMissing, fmt.Sprintf("secret %s/%s does not exist: create it", s.namespace, s.name))
+		s.awaitCondition(pacv1alpha1.RepositoryCredentials, "False "+fault.ReasonCredentialsMissing,
+			fmt.Sprintf("secret %s/%s does not exist: create it", s.namespace, s.name))
 		s.createSecret(nil)
 		for name, sha := range pushes {
 			s.requireSuccess(sha, name)

@@ -25,7 +25,8 @@ func TestWebhookSecretRotation(t *testing.T) {
 			t.Helper()
 			_, push := s.push(map[string]string{".tekton/run.yaml": pipeline("hello", "push")})
 			_, body := partsOf(push)
-			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL) // not through the service, which would disable its hook
+			// not through the service, which would disable its hook
+			request, err := s.git.signed(push, body, secret).Request(s.ctx, s.receivers[0].URL)
 			s.must(err)
 			got, err := exchange(request)
 			s.must(err)
@@ -57,7 +58,8 @@ func TestWebhookSecretRotation(t *testing.T) {
 			used := s.previousUsed()
 			for secret, status := range want {
 				if got := answers(secret); got != status {
-					t.Errorf("with %q and %q, a delivery signed with %q is answered %d, want %d", stage.current, stage.previous, secret, got, status)
+					t.Errorf("with %q and %q, a delivery signed with %q is answered %d, want %d", stage.current, stage.previous,
+						secret, got, status)
 				}
 			}
 			if got := s.previousUsed() - used; got != stage.used {
@@ -97,7 +99,8 @@ func TestConfigurationReloads(t *testing.T) {
 	s.setConfig("github-url", "https://github.invalid")
 	_, delivery := s.push(map[string]string{".tekton/run.yaml": pipeline("elsewhere", "push")})
 	s.eventually(soon, "the receiver believes the new URL", func() error {
-		if status, answer := s.post(s.receivers[0], delivery); s.countDeliveries(s.receivers[0], "ignored", "OtherHost") == 0 {
+		if status, answer := s.post(s.receivers[0], delivery); s.countDeliveries(s.receivers[0], "ignored",
+			"OtherHost") == 0 {
 			return fmt.Errorf("answered %d %s", status, answer)
 		}
 		return nil
@@ -108,5 +111,6 @@ func TestConfigurationReloads(t *testing.T) {
 func (env *environment) setConfig(key, value string) {
 	env.t.Helper()
 	patch := fmt.Sprintf(`{"data":{%q:%q}}`, key, value)
-	env.must(errOf(env.Kube.CoreV1().ConfigMaps(env.Namespace).Patch(env.ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
+	env.must(errOf(env.Kube.CoreV1().ConfigMaps(env.Namespace).Patch(env.ctx, "plumbline", types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})))
 }

@@ -26,7 +26,9 @@ type secretEnv struct {
 
 func newSecretEnv(t *testing.T, on kind) *secretEnv {
 	t.Helper()
-	s := &secretEnv{environment: newEnvironment(t, setup{service: on, receivers: 1, controllers: 1}), data: map[string]string{}}
+	s := &secretEnv{
+		environment: newEnvironment(t, setup{service: on, receivers: 1, controllers: 1}), data: map[string]string{},
+	}
 	s.awaitClaimed()
 	s.kill(s.controller())
 	s.controllers = nil
@@ -73,7 +75,9 @@ func (s *secretEnv) createSecret(extra map[string]string) {
 	s.t.Helper()
 	data := maps.Clone(s.data)
 	maps.Copy(data, extra)
-	s.must(errOf(s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data}, metav1.CreateOptions{})))
+	s.must(errOf(s.Kube.CoreV1().Secrets(s.namespace).Create(s.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name}, StringData: data,
+	}, metav1.CreateOptions{})))
 }
 
 // startDefaultController starts the controller with the default wait for operators: only a change

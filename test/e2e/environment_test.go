@@ -65,7 +65,8 @@ type setup struct {
 // Everything ends with the test.
 func newEnvironment(t *testing.T, s setup) *environment {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // parallel subtests may wait for those of other tests
+	// parallel subtests may wait for those of other tests
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	t.Cleanup(cancel)
 	env := &environment{t: t, ctx: ctx, readable: &readable{texts: map[string]string{}}}
 	t.Cleanup(env.returnToPool)
@@ -88,7 +89,8 @@ func (env *environment) install(s setup, hub *onGitHub) {
 	config = append(config, s.config...)
 	var err error
 	env.Installation, err = installation.New(env.ctx, installation.Options{
-		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system, Config: config, Limited: s.limited,
+		Cluster: shared.cluster, Forge: hub.GitHub, App: hub.app, Programs: shared.programs, Namespace: system,
+		Config: config, Limited: s.limited,
 	})
 	env.must(err)
 	env.createRepository(env.ci, "app")
@@ -99,7 +101,9 @@ func (env *environment) install(s setup, hub *onGitHub) {
 		env.startController(s.proxied, s.flags...)
 	}
 	if s.isPlain() {
-		env.lend(&pooled{Installation: env.Installation, ci: env.ci, receiver: env.receivers[0], controller: env.controller()})
+		env.lend(&pooled{
+			Installation: env.Installation, ci: env.ci, receiver: env.receivers[0], controller: env.controller(),
+		})
 	}
 }
 
@@ -177,7 +181,8 @@ func (env *environment) startReceiver(proxied bool, flags ...string) *installati
 
 func (env *environment) startController(proxied bool, flags ...string) *installation.Process {
 	env.t.Helper()
-	p, err := env.Controller(env.ctx, proxied, append([]string{"-late-reports=" + lateReports.String(), "-close-window=" + closeWindow.String()}, flags...)...)
+	p, err := env.Controller(env.ctx, proxied,
+		append([]string{"-late-reports=" + lateReports.String(), "-close-window=" + closeWindow.String()}, flags...)...)
 	env.must(err)
 	env.startProcess(p)
 	env.controllers = append(env.controllers, p)
@@ -216,7 +221,8 @@ func (env *environment) awaitClaimed() {
 	url, err := v1alpha1.CanonicalURL(env.git.page())
 	env.must(err)
 	env.eventually(soon, "the Repository owns its URL", func() error {
-		_, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Get(env.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		_, err := env.Plumbline.PlumblineV1alpha1().RepositoryClaims(env.Namespace).Get(env.ctx, v1alpha1.ClaimName(url),
+			metav1.GetOptions{})
 		if err == nil && env.copiedSecret().Current == nil {
 			err = errMissing
 		}

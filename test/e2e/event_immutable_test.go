@@ -47,10 +47,13 @@ func TestEventContentIsImmutable(t *testing.T) {
 
 	another := `{"spec":{"sha":"1234567890123456789012345678901234567890"},"status":{"outcome":"Running","phase":"Settled"}}`
 	refused("changing what was received before it has a status", patch(another))
-	env.must(status(func(s *v1alpha1.GitEventStatus) { s.Plan = &v1alpha1.Plan{Reason: "Selected", Manifests: []byte("x")} }))
+	env.must(status(func(s *v1alpha1.GitEventStatus) {
+		s.Plan = &v1alpha1.Plan{Reason: "Selected", Manifests: []byte("x")}
+	}))
 	held := env.events()[0]
 	if body, err := blob.Unpack(held.Payload, held.Spec.Payload); err != nil || held.Spec.Payload.Chunks != 0 {
-		t.Errorf("after a write of the status the event holds %d bytes (%v) of its payload %+v", len(body), err, held.Spec.Payload)
+		t.Errorf("after a write of the status the event holds %d bytes (%v) of its payload %+v", len(body), err,
+			held.Spec.Payload)
 	}
 	refused("another payload", patch(`{"payload":"eA=="}`))
 	refused("dropping the manifests", status(func(s *v1alpha1.GitEventStatus) { s.Plan.Manifests = nil }))
@@ -70,7 +73,8 @@ func TestEventContentIsImmutable(t *testing.T) {
 	if left := env.events()[0]; left.Spec.SHA != held.Spec.SHA || left.Spec.SHA == "" {
 		t.Errorf("a write of the status has changed the commit to %q", left.Spec.SHA)
 	}
-	if left := env.events()[0]; left.Payload != nil || left.Status.Plan.Manifests != nil || left.Status.Phase != v1alpha1.PhaseSettled {
+	if left := env.events()[0]; left.Payload != nil || left.Status.Plan.Manifests != nil ||
+		left.Status.Phase != v1alpha1.PhaseSettled {
 		t.Errorf("the stub is %+v", left)
 	}
 }

@@ -24,7 +24,8 @@ func TestEventListShowsDispositions(t *testing.T) {
 	succeeded, d := env.push(map[string]string{".tekton/run.yaml": pipeline("good", "push")})
 	env.deliver(d, 202)
 	env.awaitSettled(succeeded, soon)
-	running := env.git.commit("topic", forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline("pull", "pull_request", held)}, Message: "topic"})
+	running := env.git.commit("topic",
+		forge.Change{Files: map[string]string{".tekton/run.yaml": pipeline("pull", "pull_request", held)}, Message: "topic"})
 	number := env.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Title: "A change"})
 	env.deliver(env.git.pulled(number, "opened"), 202)
 	env.awaitRunsCreated(running)

@@ -110,7 +110,9 @@ func newTrialRunner(t *testing.T, on kind) *trialRunner {
 // differs each time.
 func (l *trialRunner) newEvent() (event, error) {
 	l.events++
-	sha, delivery := l.push(map[string]string{".tekton/push.yaml": onTekton(pipeline("hello", "push")) + fmt.Sprintf("\n# event %d\n", l.events)})
+	sha, delivery := l.push(map[string]string{
+		".tekton/push.yaml": onTekton(pipeline("hello", "push")) + fmt.Sprintf("\n# event %d\n", l.events),
+	})
 	return event{sha: sha, delivery: delivery, name: recordName(l.git, delivery)}, nil
 }
 
@@ -282,7 +284,8 @@ func runTrials(t *testing.T, scenario string, all []*trialRunner, trials []trial
 			t.Errorf("%v: %v", trials[i], err)
 		}
 	}
-	line := fmt.Sprintf("%s: %d (k, fault) pairs in %v on %d installations", scenario, made, time.Since(started).Round(time.Second), len(all))
+	line := fmt.Sprintf("%s: %d (k, fault) pairs in %v on %d installations", scenario, made,
+		time.Since(started).Round(time.Second), len(all))
 	t.Log(line)
 	fmt.Println(line)
 	for _, l := range all {

@@ -61,7 +61,8 @@ func sameEndWithoutTable(got, free finalState) error {
 // words of the denial.
 func refusedEnd(got, _ finalState) error {
 	switch {
-	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" || got.Event.Waits != 0:
+	case len(got.Runs) != 0 || got.Secrets != 0 || got.Payloads != 0 || got.Event.Phase != "Settled" ||
+		got.Event.Waits != 0:
 	case len(got.Checks) != 1 || got.Checks[0].Status != "completed" || got.Checks[0].Conclusion != "failure":
 	case !strings.Contains(got.Checks[0].Text+got.Checks[0].Summary+got.Checks[0].Title, denial):
 	default:
@@ -106,7 +107,8 @@ func (l *trialRunner) finalState(e event) (finalState, error) {
 		return durations.ReplaceAllString(known.Replace(s), "N seconds")
 	}
 
-	f.Event = finalEvent{Phase: string(found.Status.Phase), Disposition: string(found.Status.Disposition), Outcome: found.Status.Outcome,
+	f.Event = finalEvent{Phase: string(found.Status.Phase), Disposition: string(found.Status.Disposition),
+		Outcome:    found.Status.Outcome,
 		Conditions: map[string]string{}, Waits: len(found.Status.Waits)}
 	for _, c := range found.Status.Conditions {
 		f.Event.Conditions[string(c.Type)] = string(c.Status) + " " + c.Reason

@@ -33,14 +33,16 @@ func TestControllerKilledAtEveryCall(t *testing.T) {
 			kills = append(kills, ends("killed before", at, endAt((*trialRunner).killController, cluster.Drop())),
 				ends("killed after", at, endAt((*trialRunner).killController, cluster.ApplyThenDrop())))
 			if at.nth == 1 {
-				terminations = append(terminations, ends("terminated during", at, endAt((*trialRunner).terminateController, cluster.Delay(signalled))))
+				terminations = append(terminations,
+					ends("terminated during", at, endAt((*trialRunner).terminateController, cluster.Delay(signalled))))
 			}
 		}
 		for _, at := range points(all[0].forgeCalls()) {
 			kills = append(kills, ends("forge: killed before", at, endAtForge((*trialRunner).killController, forge.Hold(nil))),
 				ends("forge: killed after", at, endAtForge((*trialRunner).killController, forge.ApplyThenHold(nil))))
 			if at.nth == 1 {
-				terminations = append(terminations, ends("forge: terminated during", at, endAtForge((*trialRunner).terminateController, forge.Delay(signalled))))
+				terminations = append(terminations,
+					ends("forge: terminated during", at, endAtForge((*trialRunner).terminateController, forge.Delay(signalled))))
 			}
 		}
 		runTrials(t, "C9 on "+string(on), all, append(kills, terminations...))
@@ -158,7 +160,8 @@ func failAt(rule cluster.Rule) func(*trialRunner, event, callPoint) *armedFault 
 
 // endAt ends the controller when the call has arrived at the proxy, then applies the action to the
 // call.
-func endAt(end func(*trialRunner, chan<- struct{}), do cluster.Action) func(*trialRunner, event, callPoint) *armedFault {
+func endAt(end func(*trialRunner, chan<- struct{}),
+	do cluster.Action) func(*trialRunner, event, callPoint) *armedFault {
 	return func(l *trialRunner, e event, at callPoint) *armedFault {
 		var seen, chosen atomic.Int64
 		gone := make(chan struct{})
@@ -169,14 +172,17 @@ func endAt(end func(*trialRunner, chan<- struct{}), do cluster.Action) func(*tri
 				end(l, gone)
 			}
 		})
-		rule := proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do})
+		rule := proxy.Add(cluster.Rule{
+			Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Count: 1, Do: do,
+		})
 		return &armedFault{hits: func() int { return max(rule.Hits(), int(min(chosen.Load(), 1))) }, killed: gone}
 	}
 }
 
 // endAtForge ends the controller while its call to the forge waits for its answer, before or after
 // it took effect.
-func endAtForge(end func(*trialRunner, chan<- struct{}), do forge.Action) func(*trialRunner, event, callPoint) *armedFault {
+func endAtForge(end func(*trialRunner, chan<- struct{}),
+	do forge.Action) func(*trialRunner, event, callPoint) *armedFault {
 	return func(l *trialRunner, _ event, at callPoint) *armedFault {
 		ctx, cancel := context.WithCancel(l.ctx)
 		gone := make(chan struct{})

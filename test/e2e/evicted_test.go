@@ -40,7 +40,9 @@ func (env *environment) prepareEviction(events ...v1alpha1.GitEvent) {
 		env.must(errOf(client.UpdateStatus(env.ctx, &events[i], metav1.UpdateOptions{})))
 	}
 	for n := range leastCap {
-		other := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("zz-%d", n)}, Spec: *events[0].Spec.DeepCopy()}
+		other := &v1alpha1.GitEvent{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("zz-%d", n)}, Spec: *events[0].Spec.DeepCopy(),
+		}
 		other.Spec.DeliveryKey = other.Name
 		created, err := client.Create(env.ctx, other, metav1.CreateOptions{})
 		env.must(err)
@@ -76,7 +78,8 @@ func (env *environment) awaitTombstone(event string) tombstone.Entry {
 		}
 		return nil
 	})
-	page, err := env.Plumbline.PlumblineV1alpha1().TombstonePages(env.Namespace).Get(env.ctx, tombstone.PageOf(event), metav1.GetOptions{})
+	page, err := env.Plumbline.PlumblineV1alpha1().TombstonePages(env.Namespace).Get(env.ctx, tombstone.PageOf(event),
+		metav1.GetOptions{})
 	env.must(err)
 	entry, found := tombstone.Find(page, event, time.Now())
 	if !found {
@@ -92,11 +95,13 @@ const stubLimit = 6 << 10
 // requireSmallStub measures an event as the API server returns it.
 func (env *environment) requireSmallStub(event v1alpha1.GitEvent) {
 	env.t.Helper()
-	stored, err := env.Plumbline.PlumblineV1alpha1().RESTClient().Get().Namespace(env.Namespace).Resource("gitevents").Name(event.Name).DoRaw(env.ctx)
+	stored, err := env.Plumbline.PlumblineV1alpha1().RESTClient().Get().Namespace(env.Namespace).Resource(
+		"gitevents").Name(event.Name).DoRaw(env.ctx)
 	env.must(err)
 	notes, err := json.Marshal(event.ManagedFields)
 	env.must(err)
-	env.t.Logf("the stub of %d runs has %d bytes, %d of them are managedFields", len(event.Status.Runs), len(stored), len(notes))
+	env.t.Logf("the stub of %d runs has %d bytes, %d of them are managedFields", len(event.Status.Runs), len(stored),
+		len(notes))
 	if len(stored) > stubLimit {
 		env.t.Errorf("the stub has %d bytes, want at most %d: %s", len(stored), stubLimit, stored)
 	}
@@ -109,19 +114,24 @@ func TestRedeliveryOfEvictedEventIsRecognized(t *testing.T) {
 	t.Parallel()
 	retry := "-operator-retry=" + operatorRetry.String()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, flags: []string{retry}, config: smallCap()})
-	sha, first := env.push(map[string]string{".tekton/run.yaml": pipeline("ran", "push"), ".tekton/beside.yaml": pipeline("beside", "push")})
+	sha, first := env.push(map[string]string{
+		".tekton/run.yaml": pipeline("ran", "push"), ".tekton/beside.yaml": pipeline("beside", "push"),
+	})
 	first = env.backdate(first)
 	env.deliver(first, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("ran"), "success", soon)
 	env.awaitSettled(sha, afterFault)
-	later, second := env.push(map[string]string{".tekton/run.yaml": pipeline("refused", "push"), ".tekton/beside.yaml": pipeline("other", "push")})
+	later, second := env.push(map[string]string{
+		".tekton/run.yaml": pipeline("refused", "push"), ".tekton/beside.yaml": pipeline("other", "push"),
+	})
 	second = env.backdate(second)
 	installAgain := env.uninstall()
 	env.deliver(second, http.StatusAccepted)
 	env.awaitSettled(later, afterFault)
 	ran, refused := env.recordOf(first), env.recordOf(second)
 	if ran.Status.Disposition != v1alpha1.DispositionRuns || refused.Status.Disposition != v1alpha1.DispositionRefused {
-		t.Fatalf("the events ended as %s and %s, want one that ran and one that was refused", ran.Status.Disposition, refused.Status.Disposition)
+		t.Fatalf("the events ended as %s and %s, want one that ran and one that was refused", ran.Status.Disposition,
+			refused.Status.Disposition)
 	}
 	env.requireSmallStub(ran)
 	env.prepareEviction(ran, refused)
@@ -133,7 +143,8 @@ func TestRedeliveryOfEvictedEventIsRecognized(t *testing.T) {
 		t.Error("the tombstones say of the wrong one that it may run again")
 	}
 	env.eventually(soon, "the page whose tombstones are over is deleted", func() error {
-		_, err := env.Plumbline.PlumblineV1alpha1().TombstonePages(env.Namespace).Get(env.ctx, "tombstones-over", metav1.GetOptions{})
+		_, err := env.Plumbline.PlumblineV1alpha1().TombstonePages(env.Namespace).Get(env.ctx, "tombstones-over",
+			metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there: %w", err)
 		}

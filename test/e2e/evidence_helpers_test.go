@@ -85,7 +85,8 @@ func (env *environment) metric(p *installation.Process, words ...string) int {
 // reportedReasons counts the Kubernetes Events on the Repository about one GitEvent, by reason.
 func (env *environment) reportedReasons(event string) map[string]int {
 	env.t.Helper()
-	list, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository"})
+	list, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository"})
 	env.must(err)
 	reasons := map[string]int{}
 	for i := range list.Items {
@@ -213,7 +214,8 @@ func (env *environment) requirePatched(name string, check check) {
 	}
 	found, key := env.getRun(name), pipelinesascode.State
 	if found.Annotations[key] != pipelinesascode.StateCompleted || found.Labels[key] != pipelinesascode.StateCompleted {
-		env.t.Errorf("PipelineRun %s is %q and %q, want %q", name, found.Annotations[key], found.Labels[key], pipelinesascode.StateCompleted)
+		env.t.Errorf("PipelineRun %s is %q and %q, want %q", name, found.Annotations[key], found.Labels[key],
+			pipelinesascode.StateCompleted)
 	}
 }
 

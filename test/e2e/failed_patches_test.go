@@ -47,9 +47,11 @@ func patchRefusals() []brokenPatch {
 	const complete = "validation failed: invalid value: Once the PipelineRun is complete, no updates are allowed: spec"
 	return append(first,
 		status("k3-timeout", fault.ReasonWebhookUnavailable, cluster.WebhookTimeout()),
-		status("k7-denied", fault.ReasonDenied, cluster.WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")),
+		status("k7-denied", fault.ReasonDenied,
+			cluster.WebhookDenied("validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec")),
 		status("k10-policy", fault.ReasonDenied, cluster.PolicyDenied("x", "no-updates", "nobody may")),
-		status("k12-rbac", fault.ReasonForbidden, cluster.Forbidden("system:serviceaccount:plumbline:plumbline-controller", "patch", "ci")),
+		status("k12-rbac", fault.ReasonForbidden,
+			cluster.Forbidden("system:serviceaccount:plumbline:plumbline-controller", "patch", "ci")),
 		status("k24-etcd", fault.ReasonUnavailable, cluster.EtcdTimeout()),
 		status("k28-timeout", fault.ReasonTimeout, cluster.RequestTimeout()),
 		status("k29-throttled", fault.ReasonThrottled, cluster.TooManyRequests()),
@@ -76,7 +78,8 @@ func reportsWithoutWrites(t *testing.T, env *environment) {
 				env := env.forSubtest(t)
 				armed := env.controller().Proxy.Add(cluster.Rule{
 					Match: func(c cluster.Call) bool {
-						return c.Resource == "pipelineruns" && (c.Verb == "patch" || c.Verb == "update") && strings.HasPrefix(c.Name, b.name)
+						return c.Resource == "pipelineruns" && (c.Verb == "patch" || c.Verb == "update") &&
+							strings.HasPrefix(c.Name, b.name)
 					},
 					Do: b.do,
 				})
@@ -132,27 +135,28 @@ func (env *environment) requireReportedUnpatched(sha string, b brokenPatch) {
 // condition, metric, Kubernetes Event and log.
 func (env *environment) requirePatchFailureShown(sha string, b brokenPatch) {
 	env.t.Helper()
-	event := env.awaitEvent(sha, "condition Annotated is False and the patch was tried again", func(event *v1alpha1.GitEvent) error {
-		if n := len(env.runCalls("patch", b.name)); n < patchAttempts {
-			return fmt.Errorf("%d patchAttempts", n)
-		}
-		condition := event.Status.GetCondition(v1alpha1.GitEventAnnotated)
-		if !condition.IsFalse() || condition.Reason != b.reason {
-			return fmt.Errorf("condition Annotated is %v, want reason %s", condition, b.reason)
-		}
-		if n := env.metric(env.controller(), patchFailures); n < patchAttempts {
-			return fmt.Errorf("%s is %v", patchFailures, n)
-		}
-		if env.reportedReasons(event.Name)[b.reason] == 0 {
-			return fmt.Errorf("no Kubernetes Event on the Repository has reason %s", b.reason)
-		}
-		for _, run := range event.Status.Runs {
-			if err := env.hasLoggedPatchFailure(run.Name, b.words); err != nil {
-				return err
+	event := env.awaitEvent(sha, "condition Annotated is False and the patch was tried again",
+		func(event *v1alpha1.GitEvent) error {
+			if n := len(env.runCalls("patch", b.name)); n < patchAttempts {
+				return fmt.Errorf("%d patchAttempts", n)
 			}
-		}
-		return nil
-	})
+			condition := event.Status.GetCondition(v1alpha1.GitEventAnnotated)
+			if !condition.IsFalse() || condition.Reason != b.reason {
+				return fmt.Errorf("condition Annotated is %v, want reason %s", condition, b.reason)
+			}
+			if n := env.metric(env.controller(), patchFailures); n < patchAttempts {
+				return fmt.Errorf("%s is %v", patchFailures, n)
+			}
+			if env.reportedReasons(event.Name)[b.reason] == 0 {
+				return fmt.Errorf("no Kubernetes Event on the Repository has reason %s", b.reason)
+			}
+			for _, run := range event.Status.Runs {
+				if err := env.hasLoggedPatchFailure(run.Name, b.words); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	env.requireReportedOnce(event.Name)
 }
 
@@ -160,7 +164,9 @@ func (env *environment) requirePatchFailureShown(sha string, b brokenPatch) {
 func (env *environment) hasLoggedPatchFailure(run, words string) error {
 	want := fmt.Sprintf("failed to patch pipelinerun %s/%s: %s", env.ci, run, strings.ReplaceAll(words, "RUN", run))
 	lines := env.loggedErrors(env.controller())
-	if slices.ContainsFunc(lines, func(line string) bool { return line == want || words == "" && strings.HasPrefix(line, want) }) {
+	if slices.ContainsFunc(lines, func(line string) bool {
+		return line == want || words == "" && strings.HasPrefix(line, want)
+	}) {
 		return nil
 	}
 	return fmt.Errorf("no error in the log reads %q; errors: %q", want, lines[max(0, len(lines)-5):])
@@ -174,13 +180,15 @@ func (env *environment) requirePatchedAfterwards(sha, name string) {
 	for _, pipeline := range []string{name + "-ok", name + "-bad"} {
 		check, _ := env.currentCheck(sha, checkName(pipeline))
 		env.requireOneCheck(sha, checkName(pipeline))
-		runs := slices.DeleteFunc(env.runs(), func(run pipelinev1.PipelineRun) bool { return !strings.HasPrefix(run.Name, pipeline) })
+		runs := slices.DeleteFunc(env.runs(),
+			func(run pipelinev1.PipelineRun) bool { return !strings.HasPrefix(run.Name, pipeline) })
 		if len(runs) != 1 {
 			env.t.Fatalf("%d PipelineRuns of %s, want one", len(runs), pipeline)
 		}
 		env.requirePatched(runs[0].Name, check)
 		failure := fmt.Sprintf("failed to patch pipelinerun %s/%s", env.ci, runs[0].Name)
-		failed := slices.DeleteFunc(env.loggedErrors(env.controller()), func(line string) bool { return !strings.HasPrefix(line, failure) })
+		failed := slices.DeleteFunc(env.loggedErrors(env.controller()),
+			func(line string) bool { return !strings.HasPrefix(line, failure) })
 		if met := len(env.runCalls("patch", runs[0].Name)); len(failed) > met {
 			env.t.Errorf("%d errors logged for %d patches of %s", len(failed), met, pipeline)
 		}

@@ -35,7 +35,8 @@ func fetchFailureWaits(t *testing.T, env *environment) {
 		{"commit-503", readCommit, "GitServiceUnavailable", forge.Answer(http.StatusServiceUnavailable, nil, "{}"), 4},
 		{"directory-timeout", readDirectory, "Timeout", forge.Hang(nil), 1},
 		// The last one: all calls of the installation, writes above all, are paced after it.
-		{"directory-429", readDirectory, "SecondaryRateLimited", forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, "{}"), 2},
+		{"directory-429", readDirectory, "SecondaryRateLimited",
+			forge.Answer(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}}, "{}"), 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			env := env.forSubtest(t)
@@ -96,7 +97,8 @@ func endsWithoutPipelines(t *testing.T, env *environment) {
 // waits for an operator, the Repository's condition says so, the read is retried slowly, and the
 // event runs once the repository is visible again.
 func TestHiddenRepositoryWaits(t *testing.T) {
-	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}}, hiddenRepositoryWaits)
+	forEachService(t, setup{receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()}},
+		hiddenRepositoryWaits)
 }
 
 func hiddenRepositoryWaits(t *testing.T, env *environment) {

@@ -19,7 +19,8 @@ func TestForkIsReportedInOneComment(t *testing.T) {
 	for name, hidden := range map[string]bool{"refuses": false, "hidden": true} {
 		t.Run(name, func(t *testing.T) {
 			onlyInTestAllUnless(t, !hidden)
-			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) { reportsForkOnce(t, env, hidden) })
+			forEachService(t, setup{receivers: 1, controllers: 1},
+				func(t *testing.T, env *environment) { reportsForkOnce(t, env, hidden) })
 		})
 	}
 }
@@ -42,7 +43,8 @@ func reportsForkOnce(t *testing.T, env *environment, hidden bool) {
 		t.Errorf("%s tells of the end and %s of the start, want one place", ended.ID, started.ID)
 	}
 	isNote, notes := strings.HasPrefix(ended.ID, "note/"), env.countOperations(writeComment)
-	if want := env.git.kind() == gitLab; isNote != want || want && (lost.Hits() != 1 || notes != 1) || !want && notes != 0 {
+	if want := env.git.kind() == gitLab; isNote != want || want && (lost.Hits() != 1 || notes != 1) ||
+		!want && notes != 0 {
 		t.Errorf("the check is %s and %d comments were written, %d of them without an answer", ended.ID, notes, lost.Hits())
 	}
 }

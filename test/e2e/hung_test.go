@@ -112,7 +112,9 @@ func (env *environment) pushMany(n, withRun int) []string {
 		if i%withRun == 0 {
 			branch = fmt.Sprintf("topic-%03d", i)
 		}
-		sha := env.git.commit(branch, forge.Change{Files: map[string]string{".tekton/push.yaml": definition, "i": branch}, Message: branch})
+		sha := env.git.commit(branch, forge.Change{
+			Files: map[string]string{".tekton/push.yaml": definition, "i": branch}, Message: branch,
+		})
 		if i%withRun == 0 {
 			shas = append(shas, sha)
 		}
@@ -133,7 +135,8 @@ func (env *environment) pushMany(n, withRun int) []string {
 func (env *environment) countUnsettled() int {
 	n := 0
 	for _, event := range env.events() {
-		if strings.Contains(event.Spec.Project.URL, strings.TrimPrefix(env.git.url(), "http")) && event.Status.Phase != v1alpha1.PhaseSettled {
+		if strings.Contains(event.Spec.Project.URL, strings.TrimPrefix(env.git.url(), "http")) &&
+			event.Status.Phase != v1alpha1.PhaseSettled {
 			n++
 		}
 	}
@@ -162,7 +165,8 @@ func (env *environment) countEventCalls() func() int {
 			if json.Unmarshal(lines.Bytes(), &event) != nil || event.ObjectRef == nil {
 				continue // the last line may be cut
 			}
-			if ref := event.ObjectRef; strings.HasSuffix(event.User.Username, ":plumbline-controller") && ref.Resource == "gitevents" && ref.Namespace == env.Namespace && names[ref.Name] {
+			if ref := event.ObjectRef; strings.HasSuffix(event.User.Username, ":plumbline-controller") &&
+				ref.Resource == "gitevents" && ref.Namespace == env.Namespace && names[ref.Name] {
 				n++
 			}
 		}

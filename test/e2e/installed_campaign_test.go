@@ -31,18 +31,21 @@ func TestCampaignAgainstInstallation(t *testing.T) {
 	p := env.newLiveCampaigns()
 
 	asked := p.start("no\n")
-	p.requireExit(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to start", "nothing was done")
+	p.requireExit(asked, 2, "policy: create the ValidatingAdmissionPolicy "+p.policy, "Type yes to start",
+		"nothing was done")
 	p.requirePolicies(0, "without a yes")
 
 	pushes := filepath.Join(t.TempDir(), "pushes")
-	c := p.start("", "--yes", "--faults=policy,secrets", "--minutes=0.8", "--refuse-for=40s", "--pause=1s", "--push-command=echo one >> "+pushes, "--every=20s")
+	c := p.start("", "--yes", "--faults=policy,secrets", "--minutes=0.8", "--refuse-for=40s", "--pause=1s",
+		"--push-command=echo one >> "+pushes, "--every=20s")
 	p.awaitRefusals(c)
 	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("canary", "push", held)})
 	event := env.awaitRunsCreated(sha)
 	p.awaitEnforced(event.Status.Runs[0].Name)
 	env.releaseRuns(event)
 	env.awaitCheck(sha, checkName("canary"), "success", soon)
-	p.requireExit(c, 0, "policy: patches are accepted again", "is back", "push: done", "done: policy ", ", secrets 1,", "patches refused of 1 events", "seen: 1 events, 1 PipelineRuns, of which 0 go on", "violations: 0")
+	p.requireExit(c, 0, "policy: patches are accepted again", "is back", "push: done", "done: policy ", ", secrets 1,",
+		"patches refused of 1 events", "seen: 1 events, 1 PipelineRuns, of which 0 go on", "violations: 0")
 	p.requirePolicies(0, "at the end")
 	env.awaitAllSettled(soon)
 	if made, err := os.ReadFile(pushes); err != nil || !strings.HasPrefix(string(made), "one\n") {
@@ -100,12 +103,14 @@ func (env *environment) newLiveCampaigns() *liveCampaigns {
 	env.must(err)
 	account := "livecampaign-" + env.Namespace
 	env.must(env.Cluster.Apply(env.ctx, []byte(strings.NewReplacer(
-		"namespace: plumbline", "namespace: "+env.Namespace, "namespace: canary", "namespace: "+env.ci, "name: livecampaign", "name: "+account,
+		"namespace: plumbline", "namespace: "+env.Namespace, "namespace: canary", "namespace: "+env.ci, "name: livecampaign",
+		"name: "+account,
 	).Replace(string(rights)))))
 	token, err := env.Cluster.Token(env.ctx, env.Namespace, account)
 	env.must(err)
 	dir := env.t.TempDir()
-	p := &liveCampaigns{environment: env, path: filepath.Join(dir, "livecampaign"), kubeconfig: filepath.Join(dir, "kubeconfig"), policy: env.ci + ".app.campaign.plumbline.dev"}
+	p := &liveCampaigns{environment: env, path: filepath.Join(dir, "livecampaign"),
+		kubeconfig: filepath.Join(dir, "kubeconfig"), policy: env.ci + ".app.campaign.plumbline.dev"}
 	env.must(env.Cluster.WriteKubeconfig(p.kubeconfig, token))
 	env.must(installation.Compile(env.ctx, dir, "./test/livecampaign/cmd/livecampaign"))
 	return p
@@ -113,7 +118,9 @@ func (env *environment) newLiveCampaigns() *liveCampaigns {
 
 func (p *liveCampaigns) start(in string, args ...string) *campaignRun {
 	p.t.Helper()
-	args = append([]string{"--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace}, args...)
+	args = append([]string{
+		"--kubeconfig=" + p.kubeconfig, "--namespace=" + p.ci, "--repository=app", "--system-namespace=" + p.Namespace,
+	}, args...)
 	if in != "" { // there are no pods of Deployments in a test's cluster
 		args = append(args, "--faults=policy,secrets")
 	}
@@ -146,7 +153,8 @@ func (p *liveCampaigns) awaitRefusals(c *campaignRun) {
 // refuses no other account's. The API server sees the policy a moment after its creation.
 func (p *liveCampaigns) awaitEnforced(run string) {
 	p.t.Helper()
-	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
+	controller, patch, dry := p.asController(), []byte(`{"metadata":{"annotations":{"probe":"1"}}}`),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}
 	p.eventually(soon, "the policy is enforced", func() error {
 		_, err := controller.TektonV1().PipelineRuns(p.ci).Patch(p.ctx, run, types.MergePatchType, patch, dry)
 		if err == nil || !strings.Contains(err.Error(), p.policy) {

@@ -12,7 +12,8 @@ import (
 // administrator lists it. The GitHub of the installation itself may be at any address.
 func TestInternalGitServiceIsNotCalled(t *testing.T) {
 	forEachKind(t, func(t *testing.T, on kind) {
-		env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1, flags: []string{"-operator-retry=" + operatorRetry.String()},
+		env := newEnvironment(t, setup{service: on, receivers: 1, controllers: 1,
+			flags:  []string{"-operator-retry=" + operatorRetry.String()},
 			config: [][3]string{{"plumbline", "git-allowed-hosts", ""}}})
 		env.awaitClaimed()
 		sha, delivery := env.push(map[string]string{".tekton/run.yaml": pipeline("inside", "push")})
@@ -20,7 +21,8 @@ func TestInternalGitServiceIsNotCalled(t *testing.T) {
 		env.deliver(delivery, http.StatusAccepted)
 		if on == gitLab {
 			wait := env.awaitWaitReason(sha, "plan", "AddressRefused")
-			if wait.Class != "Operator" || !strings.Contains(wait.Message, "adds 127.0.0.1 to git-allowed-hosts in the ConfigMap plumbline") {
+			if wait.Class != "Operator" ||
+				!strings.Contains(wait.Message, "adds 127.0.0.1 to git-allowed-hosts in the ConfigMap plumbline") {
 				t.Errorf("it waits because of %s %s (%s), want what to set", wait.Class, wait.Reason, wait.Message)
 			}
 			env.awaitCredentialsCondition("False", "AddressRefused")

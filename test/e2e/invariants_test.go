@@ -13,7 +13,8 @@ import (
 // once what must never have happened.
 func (env *environment) requireInvariants() {
 	env.t.Helper()
-	env.eventually(afterFault, "I-1, I-5 and I-8 hold", func() error { return joinViolations(env.evidence().Eventually()) })
+	env.eventually(afterFault, "I-1, I-5 and I-8 hold",
+		func() error { return joinViolations(env.evidence().Eventually()) })
 	if err := joinViolations(env.evidence().Never()); err != nil {
 		env.t.Errorf("an invariant is broken:\n%v", err)
 	}

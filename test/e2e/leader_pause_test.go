@@ -27,7 +27,8 @@ func TestPausedLeaderSendsNothingStale(t *testing.T) {
 	waitFor(env, stopped, "the leader stops")
 	over := time.After(pausedFor)
 	env.awaitCheck(sha, checkName("paused"), "in_progress", takeover)
-	env.eventually(takeover, "the second controller has patched the run", func() error { return env.hasCalled(env.controllers[1], "patch pipelineruns") })
+	env.eventually(takeover, "the second controller has patched the run",
+		func() error { return env.hasCalled(env.controllers[1], "patch pipelineruns") })
 	waitFor(env, over, "the pause")
 	sent := len(env.git.log().requests)
 	env.resume(leader, func() {})
@@ -100,7 +101,9 @@ func pauseAt(leader *installation.Process, name string) (stopped <-chan struct{}
 			close(reached)
 		}
 	})
-	leader.Proxy.Add(cluster.Rule{Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Do: cluster.Hold(released)})
+	leader.Proxy.Add(cluster.Rule{
+		Match: func(c cluster.Call) bool { return int64(c.N) == chosen.Load() }, Do: cluster.Hold(released),
+	})
 	return reached, func() { close(released) }
 }
 
@@ -155,7 +158,8 @@ func (env *environment) requireOneRunAndCheck(sha, name string) {
 	checks := env.git.checks(sha)
 	for i, check := range checks {
 		if replaced := i < len(checks)-1; check.Replaced != replaced || !replaced && check.Conclusion != "success" {
-			env.t.Errorf("check %d of %d is %s %q, replaced: %t: %s", i+1, len(checks), check.Status, check.Conclusion, check.Replaced, check.Title)
+			env.t.Errorf("check %d of %d is %s %q, replaced: %t: %s", i+1, len(checks), check.Status, check.Conclusion,
+				check.Replaced, check.Title)
 		}
 	}
 	env.requireNoFailure(sha)

@@ -69,7 +69,9 @@ func (env *environment) leaseHolders() map[string]string {
 // ends with one run and a correct check.
 func TestProcessesKilledUnderLoad(t *testing.T) {
 	// A hook on GitLab that fails four times in a row pauses, for a minute by default.
-	forEachService(t, setup{receivers: 2, controllers: 1, standby: true, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second}}, finishesAcknowledged)
+	forEachService(t, setup{
+		receivers: 2, controllers: 1, standby: true, proxied: true, gitlab: gitlab.Options{FirstPause: time.Second},
+	}, finishesAcknowledged)
 }
 
 func finishesAcknowledged(t *testing.T, env *environment) {
@@ -82,7 +84,9 @@ func finishesAcknowledged(t *testing.T, env *environment) {
 	clients.SetLimit(4)
 	for i := range load {
 		ends := `test.plumbline.dev/exit-code: "` + strconv.Itoa(i%2) + `"`
-		sha, delivery := env.push(map[string]string{".tekton/push.yaml": pipeline("load", "push", ends), "i": strconv.Itoa(i)})
+		sha, delivery := env.push(map[string]string{
+			".tekton/push.yaml": pipeline("load", "push", ends), "i": strconv.Itoa(i),
+		})
 		shas = append(shas, sha)
 		clients.Go(func() error { return env.deliverUntilAcknowledged(delivery, i) })
 		if i == killAfter {

@@ -40,5 +40,6 @@ func (env *environment) restart(p *installation.Process) {
 }
 
 func (env *environment) deleteLeases(ctx context.Context) error {
-	return env.Kube.CoordinationV1().Leases(env.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	return env.Kube.CoordinationV1().Leases(env.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{})
 }

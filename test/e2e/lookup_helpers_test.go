@@ -44,7 +44,8 @@ func (env *environment) awaitCheck(sha, name, want string, limit time.Duration) 
 		return found && (now.Conclusion == want || now.Status == want)
 	})
 	if err != nil {
-		env.t.Fatalf("check %q is not %s within %v but %s/%s %q: %s", name, want, limit, last.Status, last.Conclusion, last.Title, last.Text)
+		env.t.Fatalf("check %q is not %s within %v but %s/%s %q: %s", name, want, limit, last.Status, last.Conclusion,
+			last.Title, last.Text)
 	}
 	return last
 }

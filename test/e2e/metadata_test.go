@@ -27,7 +27,9 @@ const dashboard = "https://dashboard.example"
 // git-auth secret, which exists before the run. Later patches add only the check's id and state
 // completed.
 func TestCreateRequestCarriesAllMetadata(t *testing.T) {
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}}}, createsWithEverythingKnown)
+	forEachService(t, setup{
+		receivers: 1, controllers: 1, proxied: true, config: [][3]string{{"plumbline", "tekton-dashboard-url", dashboard}},
+	}, createsWithEverythingKnown)
 }
 
 func createsWithEverythingKnown(t *testing.T, env *environment) {
@@ -76,7 +78,8 @@ func createsWithEverythingKnown(t *testing.T, env *environment) {
 		labels[pipelinesascode.CheckRunID], annotations[pipelinesascode.CheckRunID] = check.ID, check.ID
 	}
 	last := seen[len(seen)-1]
-	if diff := cmp.Diff([]map[string]string{labels, annotations}, []map[string]string{ownKeys(last.Labels), ownKeys(last.Annotations)}); diff != "" {
+	if diff := cmp.Diff([]map[string]string{labels, annotations},
+		[]map[string]string{ownKeys(last.Labels), ownKeys(last.Annotations)}); diff != "" {
 		t.Errorf("labels and annotations at the end (-want +got):\n%s", diff)
 	}
 }
@@ -99,7 +102,8 @@ func (env *environment) requireSecretFirst(run string) {
 	env.t.Helper()
 	at := map[string]int{}
 	for _, call := range env.controller().Proxy.Calls() {
-		if call.Verb == "create" && call.Namespace == env.ci && call.Status == http.StatusCreated && (call.Name == run || call.Resource == "secrets") {
+		if call.Verb == "create" && call.Namespace == env.ci && call.Status == http.StatusCreated &&
+			(call.Name == run || call.Resource == "secrets") {
 			at[call.Resource] = call.N
 		}
 	}
@@ -147,8 +151,9 @@ func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels
 	annotations = map[string]string{
 		p + "sha-title": "change " + env.t.Name(), p + "sha-url": push.Commits[0].URL, p + "repo-url": env.git.page(),
 		p + "source-repo-url": env.git.page(), p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha,
-		p + "sender": push.Sender.Login + push.Username, p + "event-type": "push", p + "branch": "refs/heads/main", p + "source-branch": "refs/heads/main",
-		p + "repository": "app", p + "git-provider": string(env.git.kind()), p + "secret-created": "true",
+		p + "sender": push.Sender.Login + push.Username, p + "event-type": "push", p + "branch": "refs/heads/main",
+		p + "source-branch": "refs/heads/main",
+		p + "repository":    "app", p + "git-provider": string(env.git.kind()), p + "secret-created": "true",
 		p + "controller-info": `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`,
 		p + "original-prname": "Known_Name", p + "git-auth-secret": secret, p + "state": "started",
 		p + "log-url":           dashboard + "/#/namespaces/" + env.ci + "/pipelineruns/" + run,
@@ -157,7 +162,8 @@ func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels
 	}
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		labels[p+"url-org"], annotations[p+"url-org"] = "acme-team", "acme/team"
-		annotations[p+"source-project-id"], annotations[p+"target-project-id"] = strconv.FormatInt(g.repo.ID, 10), strconv.FormatInt(g.repo.ID, 10)
+		annotations[p+"source-project-id"], annotations[p+"target-project-id"] = strconv.FormatInt(g.repo.ID, 10),
+			strconv.FormatInt(g.repo.ID, 10)
 		return labels, annotations
 	}
 	annotations[p+"installation-id"] = strconv.FormatInt(push.Installation.ID, 10)

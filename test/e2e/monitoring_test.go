@@ -112,7 +112,8 @@ func (env *environment) metricsPages() page {
 	env.must(err)
 	server.read("API server", string(text))
 	for key, s := range server {
-		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") && strings.HasSuffix(s.labels["name"], env.policyName()) {
+		if strings.HasPrefix(s.metric, "apiserver_admission_webhook_") &&
+			strings.HasSuffix(s.labels["name"], env.policyName()) {
 			all[key] = s
 		}
 	}

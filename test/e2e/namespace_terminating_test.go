@@ -77,7 +77,8 @@ func (env *environment) deleteNamespaceHeld() (lift func()) {
 	env.t.Cleanup(func() { _ = keep("null") }) // also when the test ends early
 	env.must(env.Cluster.DeleteNamespace(env.ctx, env.ci))
 	env.eventually(soon, "nothing can be created in the namespace", func() error {
-		_, err := env.Kube.CoreV1().ConfigMaps(env.ci).Create(env.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
+		_, err := env.Kube.CoreV1().ConfigMaps(env.ci).Create(env.ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}}, metav1.CreateOptions{})
 		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return fmt.Errorf("the API server says: %w", err)
 		}
@@ -101,7 +102,8 @@ func (env *environment) createAttempts(namespace string) []string {
 // recreateNamespace creates the Repository's namespace and the Repository again.
 func (env *environment) recreateNamespace() {
 	env.t.Helper()
-	env.must(errOf(env.Kube.CoreV1().Namespaces().Create(env.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.ci}}, metav1.CreateOptions{})))
+	env.must(errOf(env.Kube.CoreV1().Namespaces().Create(env.ctx,
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.ci}}, metav1.CreateOptions{})))
 	env.createRepository(env.ci, "app")
 	env.eventually(soon, "pods can be created in it", func() error {
 		_, err := env.Kube.CoreV1().ServiceAccounts(env.ci).Get(env.ctx, "default", metav1.GetOptions{})

@@ -48,7 +48,8 @@ func TestNamespaceMovesToAnotherInstallation(t *testing.T) {
 	first.awaitCheck(sha, checkName("moves"), "in_progress", soon)
 	running := first.awaitRunsCreated(sha)
 	first.setConfig("serve-namespaces", first.Namespace)
-	first.eventually(soon, "the Repository says that it is not served", func() error { return first.hasURLReason("NamespaceNotServed") })
+	first.eventually(soon, "the Repository says that it is not served",
+		func() error { return first.hasURLReason("NamespaceNotServed") })
 	first.eventually(soon, "its claim is released", func() error {
 		if claim := first.claim(first.git.page()); claim == nil || claim.Status.ReleasedAt == nil {
 			return fmt.Errorf("it is %+v", claim)
@@ -69,7 +70,8 @@ func TestNamespaceMovesToAnotherInstallation(t *testing.T) {
 
 // hasURLReason returns nil when the condition URL has the reason.
 func (env *environment) hasURLReason(reason string) error {
-	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
+	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app",
+		metav1.GetOptions{})
 	if err != nil {
 		return err
 	}

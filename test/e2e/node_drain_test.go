@@ -66,5 +66,6 @@ func (env *environment) startPod(deployment string) string {
 
 // evictPod asks for an eviction, as kubectl drain does.
 func (env *environment) evictPod(pod string) error {
-	return env.Kube.CoreV1().Pods(env.Namespace).EvictV1(env.ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: env.Namespace}})
+	return env.Kube.CoreV1().Pods(env.Namespace).EvictV1(env.ctx,
+		&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: env.Namespace}})
 }

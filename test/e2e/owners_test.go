@@ -29,7 +29,9 @@ func TestOwnersAllowRuns(t *testing.T) {
 		env.requirePending("leads", "is not in OWNERS")
 		env.requirePending("rita", "is not in OWNERS")
 		env.git.fork("eve")
-		env.git.commitFork("eve", forge.Change{Files: map[string]string{"OWNERS": "approvers: [eve]\n", "OWNERS_ALIASES": "aliases: {leads: [eve]}\n"}, Author: "eve"})
+		env.git.commitFork("eve", forge.Change{Files: map[string]string{
+			"OWNERS": "approvers: [eve]\n", "OWNERS_ALIASES": "aliases: {leads: [eve]}\n",
+		}, Author: "eve"})
 		env.requirePendingReason(env.opened(env.git.open("eve", "feature", "eve")), "is not in OWNERS")
 		env.git.commit("main", forge.Change{Files: map[string]string{"OWNERS": "approvers: [hans\n"}})
 		env.requireOwnersIgnored("OWNERS is not YAML")
@@ -45,7 +47,8 @@ func (env *environment) requireOwnersIgnored(says string) {
 	env.awaitRepositoryEvent(planning.ReasonBadOwners, says)
 	env.requirePending("heidi", "is not in OWNERS")
 	env.requireRuns("writer")
-	list, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + planning.ReasonBadOwners})
+	list, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx,
+		metav1.ListOptions{FieldSelector: "involvedObject.kind=Repository,reason=" + planning.ReasonBadOwners})
 	env.must(err)
 	if len(list.Items) != 1 || list.Items[0].Count > 1 {
 		env.t.Errorf("the Repository has the Events %+v, want one", list.Items)

@@ -82,7 +82,8 @@ func (env *environment) startPanickingController(flags ...string) *installation.
 	env.t.Helper()
 	dir := env.t.TempDir()
 	env.must(installation.Compile(env.ctx, dir, "./test/poison"))
-	flags = append([]string{"-late-reports=" + lateReports.String(), "-operator-retry=" + operatorRetry.String()}, flags...)
+	flags = append([]string{"-late-reports=" + lateReports.String(), "-operator-retry=" + operatorRetry.String()},
+		flags...)
 	p, err := env.ControllerAt(env.ctx, filepath.Join(dir, "poison"), false, flags...)
 	env.must(err)
 	env.startProcess(p)
@@ -95,8 +96,10 @@ func (env *environment) startPanickingController(flags ...string) *installation.
 func (env *environment) requireGivenUp(p *installation.Process, d delivery) {
 	env.t.Helper()
 	event := env.recordOf(d)
-	if event.Status.Disposition != v1alpha1.DispositionRefused || planOf(event).Reason != "Parked" || event.Status.Panics != panicLimit {
-		env.t.Errorf("the event is %s %+v after %d panics, want it parked after %d", event.Status.Disposition, planOf(event), event.Status.Panics, panicLimit)
+	if event.Status.Disposition != v1alpha1.DispositionRefused || planOf(event).Reason != "Parked" ||
+		event.Status.Panics != panicLimit {
+		env.t.Errorf("the event is %s %+v after %d panics, want it parked after %d", event.Status.Disposition, planOf(event),
+			event.Status.Panics, panicLimit)
 	}
 	env.eventually(soon, "the Repository has a Kubernetes Event", func() error {
 		if reported := env.reportedReasons(event.Name); len(reported) != 1 || reported["Parked"] != 1 {
@@ -124,7 +127,8 @@ func (env *environment) requireNotGivenUp(p *installation.Process, d delivery) {
 	})
 	event := env.recordOf(d)
 	if event.Settled() || event.Status.Disposition != v1alpha1.DispositionRuns || event.Status.Panics != panicLimit {
-		env.t.Errorf("the event with a run is %s, settled %t, after %d panics; want it open", event.Status.Disposition, event.Settled(), event.Status.Panics)
+		env.t.Errorf("the event with a run is %s, settled %t, after %d panics; want it open", event.Status.Disposition,
+			event.Settled(), event.Status.Panics)
 	}
 	if reported := env.reportedReasons(event.Name); reported["Panic"] > 1 {
 		env.t.Errorf("the Repository's Kubernetes Events about %s are %v, want at most one", event.Name, reported)

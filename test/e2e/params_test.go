@@ -52,7 +52,8 @@ func TestParamsAndVariables(t *testing.T) {
 	env.awaitCheck(sha, checkName("hello"), "success", soon)
 	env.awaitAllSettled(soon)
 	want := map[string]string{
-		"list": "[one]", "number": fmt.Sprintf("#%d", number), "branch": branch, "stage": "prod", "login": "user:" + secretWord, "files": `["a.go"]`, "revision": sha,
+		"list": "[one]", "number": fmt.Sprintf("#%d", number), "branch": branch, "stage": "prod",
+		"login": "user:" + secretWord, "files": `["a.go"]`, "revision": sha,
 	}
 	runs := env.runs()
 	if len(runs) != 1 {
@@ -81,8 +82,10 @@ func TestFailedRunsLeakNoSecret(t *testing.T) {
 	secretParam := "  params:\n    - {name: password, value: '{{ password }}'}\n"
 	sha := env.pushAccepted(map[string]string{
 		".tekton/a.yaml": strings.Replace(onTekton(pipeline("held", "push", held)), "  params:\n", secretParam, 1),
-		".tekton/b.yaml": strings.Replace(onTekton(pipeline("refused", "push")), "  params:\n", "  timeouts: {pipeline: '{{ password }}'}\n  params:\n", 1),
-		".tekton/c.yaml": strings.Replace(onTekton(pipeline("denied", "push")), "    - name: revision\n", "    - name: '{{ password }}'\n      value: x\n    - name: '{{ password }}'\n", 1),
+		".tekton/b.yaml": strings.Replace(onTekton(pipeline("refused", "push")), "  params:\n",
+			"  timeouts: {pipeline: '{{ password }}'}\n  params:\n", 1),
+		".tekton/c.yaml": strings.Replace(onTekton(pipeline("denied", "push")), "    - name: revision\n",
+			"    - name: '{{ password }}'\n      value: x\n    - name: '{{ password }}'\n", 1),
 	})
 	env.awaitCheck(sha, checkName("held"), "in_progress", soon)
 	event := &env.events()[0]
@@ -91,7 +94,8 @@ func TestFailedRunsLeakNoSecret(t *testing.T) {
 		t.Logf("%s: %s", name, check.Text)
 	}
 	data, err := blob.Expand(event.Status.Plan.Manifests)
-	if err != nil || strings.Contains(string(data), "word of the team") || !strings.Contains(string(data), "plumbline-secret-") {
+	if err != nil || strings.Contains(string(data), "word of the team") ||
+		!strings.Contains(string(data), "plumbline-secret-") {
 		t.Errorf("%v, the stored plan: %s", err, data)
 	}
 	env.setSpecStatus(runName(event, "held"), pipelinev1.PipelineRunSpecStatusCancelled)
@@ -110,7 +114,9 @@ func TestFailedRunsLeakNoSecret(t *testing.T) {
 // createTeamSecret creates a Secret next to the Repository.
 func (env *environment) createTeamSecret(name, key, value string) {
 	env.t.Helper()
-	env.must(errOf(env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value}}, metav1.CreateOptions{})))
+	env.must(errOf(env.Kube.CoreV1().Secrets(env.ci).Create(env.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{key: value},
+	}, metav1.CreateOptions{})))
 }
 
 // requireTextNotLeaked requires that a text is in no write to the Git service, no GitEvent, no
@@ -119,7 +125,8 @@ func (env *environment) requireTextNotLeaked(text string) {
 	env.t.Helper()
 	kubernetes, err := env.Kube.CoreV1().Events(env.ci).List(env.ctx, metav1.ListOptions{})
 	env.must(err)
-	for what, said := range map[string]any{"a GitEvent": env.events(), "a write to the Git service": env.git.log().writes, "a Kubernetes Event": kubernetes.Items} {
+	for what, said := range map[string]any{"a GitEvent": env.events(), "a write to the Git service": env.git.log().writes,
+		"a Kubernetes Event": kubernetes.Items} {
 		data, err := json.Marshal(said)
 		env.must(err)
 		if strings.Contains(string(data), text) {

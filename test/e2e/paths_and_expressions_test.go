@@ -19,9 +19,10 @@ func TestPathsAndExpressionsOnPush(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	const p = pipelinesascode.GroupName + "/"
 	env.push(map[string]string{
-		".tekton/docs.yaml":     pipeline("docs", "push", p+"on-path-change: '[docs/**]'"),
-		".tekton/code.yaml":     pipeline("code", "push", p+"on-path-change-ignore: '[docs/**]'"),
-		".tekton/cel-push.yaml": pipeline("cel-push", "x", p+`on-cel-expression: 'event == "push" && target_branch == "main" && "docs/**".pathChanged()'`),
+		".tekton/docs.yaml": pipeline("docs", "push", p+"on-path-change: '[docs/**]'"),
+		".tekton/code.yaml": pipeline("code", "push", p+"on-path-change-ignore: '[docs/**]'"),
+		".tekton/cel-push.yaml": pipeline("cel-push", "x",
+			p+`on-cel-expression: 'event == "push" && target_branch == "main" && "docs/**".pathChanged()'`),
 		".tekton/cel-pull.yaml": pipeline("cel-pull", "x", p+`on-cel-expression: 'event == "pull_request"'`),
 		".tekton/broken.yaml":   pipeline("broken", "x", p+`on-cel-expression: 'event == "push" && taget_branch == "main"'`),
 	})
@@ -46,7 +47,9 @@ func TestPushAndPullRequestOfOneCommitRunOnce(t *testing.T) {
 	t.Parallel()
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	const p = pipelinesascode.GroupName + "/"
-	env.push(map[string]string{".tekton/both.yaml": pipeline("both", "x", p+`on-cel-expression: '"src/**".pathChanged()'`)})
+	env.push(map[string]string{
+		".tekton/both.yaml": pipeline("both", "x", p+`on-cel-expression: '"src/**".pathChanged()'`),
+	})
 	sha := env.git.commit("topic", forge.Change{Files: map[string]string{"src/a.go": "package a"}, Message: "code"})
 	number := env.forge.OpenPullRequest(forge.NewPull{Base: repoName, HeadBranch: "topic", Title: "Code"})
 	for _, route := range []string{forge.RouteCommitPulls, forge.RoutePullFiles, forge.RouteCommit} {
@@ -59,7 +62,8 @@ func TestPushAndPullRequestOfOneCommitRunOnce(t *testing.T) {
 	env.awaitAllSettled(afterFault)
 	env.requireNoFailure(sha)
 	env.requireOnlyStarted("both")
-	want := fmt.Sprintf("the commit is in pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)", number)
+	want := fmt.Sprintf("the commit is in pull request #%d, whose own event runs it (skip-push-event-for-pr-commits)",
+		number)
 	if got := env.planReasons(push)["both"]; got != want {
 		t.Errorf("the push: %q, want %q", got, want)
 	}

@@ -33,7 +33,8 @@ func (env *environment) controllerCondition() string {
 
 // policyDenial is the API server's message when the policy denies.
 func (env *environment) policyDenial(p policy) string {
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", env.policyName(), env.policyName(), p.message)
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", env.policyName(),
+		env.policyName(), p.message)
 }
 
 // policyName returns the environment's own name: policies are cluster-wide.
@@ -53,7 +54,8 @@ func (env *environment) enforcePolicy(p policy, probe func() error) (lift func()
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{p.operation},
-					Rule:       admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"}, Resources: []string{cmp.Or(p.resource, "pipelineruns")}},
+					Rule: admissionv1.Rule{APIGroups: []string{"tekton.dev"}, APIVersions: []string{"*"},
+						Resources: []string{cmp.Or(p.resource, "pipelineruns")}},
 				},
 			}}},
 			MatchConditions: []admissionv1.MatchCondition{{Name: "ours", Expression: p.condition}},
@@ -107,7 +109,9 @@ func sample(name string) *pipelinev1.PipelineRun {
 		Spec: pipelinev1.PipelineRunSpec{
 			Status: pipelinev1.PipelineRunSpecStatusPending,
 			PipelineSpec: &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{
-				Name: "build", TaskSpec: &pipelinev1.EmbeddedTask{TaskSpec: pipelinev1.TaskSpec{Steps: []pipelinev1.Step{{Name: "step", Image: "busybox"}}}},
+				Name: "build", TaskSpec: &pipelinev1.EmbeddedTask{
+					TaskSpec: pipelinev1.TaskSpec{Steps: []pipelinev1.Step{{Name: "step", Image: "busybox"}}},
+				},
 			}}},
 		},
 	}
@@ -119,7 +123,8 @@ func (env *environment) probeCreate(name string) func() error {
 	env.t.Helper()
 	client, namespace := env.asController(), shared.cluster.Namespace(env.t, "probe")
 	return func() error {
-		created, err := client.TektonV1().PipelineRuns(namespace).Create(env.ctx, sample(name), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		created, err := client.TektonV1().PipelineRuns(namespace).Create(env.ctx, sample(name),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if err == nil && created.Name != name {
 			return errors.New("another object was created")
 		}

@@ -57,8 +57,11 @@ func TestRunsAreKeptUntilReported(t *testing.T) {
 		if !slices.Contains(left, last.Status.Runs[0].Name) {
 			t.Errorf("left are %v, want the one that was completed last, %s", left, last.Status.Runs[0].Name)
 		}
-		if len(left) != 1 { // both settled at the same time and neither saw the other: the next event of the pipeline deletes one
-			env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}), soon)
+		// both settled at the same time and neither saw the other: the next event of the pipeline
+		// deletes one
+		if len(left) != 1 {
+			env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}),
+				soon)
 			if left = namesOf(env.runs()); len(left) != 1 {
 				t.Errorf("after the next event %v are left, want one", left)
 			}
@@ -91,9 +94,11 @@ func TestRefusedDeleteIsRetried(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, proxied: true})
 	files := map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("1"))}
 	env.awaitSettled(env.pushAccepted(files), soon)
-	env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("9"))}), soon)
+	env.awaitSettled(env.pushAccepted(map[string]string{".tekton/kept.yaml": pipeline("kept", "push", keepRuns("9"))}),
+		soon)
 	refused := env.controller().Proxy.Add(cluster.Rule{
-		Match: func(c cluster.Call) bool { return c.Is("delete", "pipelineruns") }, Count: 5, Do: cluster.Fault(cluster.WebhookRefused()),
+		Match: func(c cluster.Call) bool { return c.Is("delete", "pipelineruns") }, Count: 5,
+		Do: cluster.Fault(cluster.WebhookRefused()),
 	})
 	sha := env.pushAccepted(files)
 	env.awaitCheck(sha, checkName("kept"), "success", soon)

@@ -55,7 +55,8 @@ func TestClosedPullRequestCancelsRuns(t *testing.T) {
 	for name, merge := range map[string]bool{"closed": false, "merged": true} {
 		t.Run(name, func(t *testing.T) {
 			onlyInTestAllUnless(t, merge)
-			forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) { closingCancelsRuns(t, env, merge) })
+			forEachService(t, setup{receivers: 1, controllers: 1},
+				func(t *testing.T, env *environment) { closingCancelsRuns(t, env, merge) })
 		})
 	}
 }
@@ -98,7 +99,8 @@ func closingCancelsRuns(t *testing.T, env *environment, merge bool) {
 		}
 	}
 	if runs := env.runs(); told != 2 || len(runs) != 4 || len(env.git.checks(sha)) != 2 {
-		t.Errorf("%d of %d runs were asked to end, want 2 of 4; %d checks on the closed pull request", told, len(runs), len(env.git.checks(sha)))
+		t.Errorf("%d of %d runs were asked to end, want 2 of 4; %d checks on the closed pull request", told, len(runs),
+			len(env.git.checks(sha)))
 	}
 	if !merge {
 		env.requireReopenRuns(number, sha)
@@ -151,10 +153,12 @@ func runEndsBeforeCancel(t *testing.T, env *environment) {
 	check := env.awaitCheck(sha, checkName("pr"), "in_progress", soon)
 	event := env.recordOf(opened)
 	run := event.Status.Runs[0]
-	env.eventually(soon, "the run is annotated: no other patch is on its way", func() error { return env.hasCheckID(run.Name, check) })
+	env.eventually(soon, "the run is annotated: no other patch is on its way",
+		func() error { return env.hasCheckID(run.Name, check) })
 	over := make(chan struct{})
 	told := env.controller().Proxy.Add(cluster.Rule{
-		Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") && c.Name == run.Name }, Count: 1, Do: cluster.Hold(over),
+		Match: func(c cluster.Call) bool { return c.Is("patch", "pipelineruns") && c.Name == run.Name }, Count: 1,
+		Do: cluster.Hold(over),
 	})
 	env.deliver(env.closePull(number, false), http.StatusAccepted)
 	env.awaitHits(told, 1)

@@ -75,7 +75,8 @@ func refusesUnpersisted(t *testing.T, env *environment) {
 	receiver.Proxy.Restore()
 	env.requireNoSideEffects("after every fault")
 
-	env.eventually(afterFault, "it records again", func() error { // for a second it assumes that the API server does not answer
+	// for a second it assumes that the API server does not answer
+	env.eventually(afterFault, "it records again", func() error {
 		if a := env.mustSend(receiver, first); a.status != http.StatusAccepted {
 			return fmt.Errorf("answered %v", a)
 		}

@@ -114,7 +114,9 @@ func (env *environment) countSecrets() int {
 	list, err := env.Kube.CoreV1().Secrets(env.ci).List(env.ctx, metav1.ListOptions{})
 	env.must(err)
 	namespace, name, _ := env.git.secret(env)
-	if own := func(s corev1.Secret) bool { return s.Namespace == namespace && s.Name == name }; slices.ContainsFunc(list.Items, own) {
+	if own := func(s corev1.Secret) bool {
+		return s.Namespace == namespace && s.Name == name
+	}; slices.ContainsFunc(list.Items, own) {
 		return len(list.Items) - 1
 	}
 	return len(list.Items)
@@ -136,7 +138,8 @@ func (env *environment) newDelivery() delivery {
 func withLargePlan(pipeline string) string {
 	noise := make([]byte, 2*v1alpha1.MaxManifestBytes)
 	_, _ = rand.Read(noise) // documented never to fail
-	return strings.Replace(pipeline, "pipelineSpec:\n", "pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1)
+	return strings.Replace(pipeline, "pipelineSpec:\n",
+		"pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1)
 }
 
 // largeDelivery returns a delivery whose body does not fit into its event, so that it has
@@ -151,7 +154,8 @@ func (env *environment) padBody(d delivery, size int) delivery {
 	noise := make([]byte, base64.StdEncoding.DecodedLen(size))
 	_, _ = rand.Read(noise) // documented never to fail
 	_, body := partsOf(d)
-	padded := fmt.Sprintf(`%s,"padding":%q}`, bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")), base64.StdEncoding.EncodeToString(noise))
+	padded := fmt.Sprintf(`%s,"padding":%q}`, bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}")),
+		base64.StdEncoding.EncodeToString(noise))
 	return env.git.signed(d, []byte(padded), env.webhookSecret())
 }
 

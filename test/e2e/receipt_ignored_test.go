@@ -80,6 +80,7 @@ func (g *onGitLab) ignorable(number int) []ignorable {
 	return []ignorable{
 		{"an event that starts nothing", "UnsupportedEvent", "Pipeline Hook", g.EventDelivery(g.hook, "Pipeline Hook", body)},
 		{"a merge request that is renamed", "UnsupportedAction", "update", retitled},
-		{"a project that nobody claims", "NoRepository", other, g.PushDelivery(gitlab.PushEvent{Project: other, Ref: "refs/heads/main", HookID: hook})},
+		{"a project that nobody claims", "NoRepository", other,
+			g.PushDelivery(gitlab.PushEvent{Project: other, Ref: "refs/heads/main", HookID: hook})},
 	}
 }

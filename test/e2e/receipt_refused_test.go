@@ -28,7 +28,9 @@ func TestBadDeliveriesAreRefused(t *testing.T) {
 
 func refusesForgeries(t *testing.T, env *environment) {
 	receiver := env.receivers[0]
-	env.git.commit("main", forge.Change{Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}, Message: marker})
+	env.git.commit("main", forge.Change{
+		Files: map[string]string{".tekton/push.yaml": pipeline("hello", "push")}, Message: marker,
+	})
 	calls := len(receiver.Proxy.Calls())
 	cases := env.forgedDeliveries()
 	for name, d := range cases {
@@ -62,7 +64,9 @@ func refusesForgeries(t *testing.T, env *environment) {
 func (env *environment) forgedDeliveries() map[string]delivery {
 	d := env.newDelivery()
 	_, body := partsOf(d)
-	cases := map[string]delivery{"another secret": env.git.signed(d, body, "another secret"), "no secret": env.git.signed(env.newDelivery(), body, "")}
+	cases := map[string]delivery{
+		"another secret": env.git.signed(d, body, "another secret"), "no secret": env.git.signed(env.newDelivery(), body, ""),
+	}
 	if signed, ok := env.newDelivery().(forge.Delivery); ok {
 		signed.Body = bytes.Replace(signed.Body, []byte(marker), []byte(marker+"-changed"), 1)
 		cases["the body was changed after it was signed"] = signed
@@ -78,7 +82,8 @@ func (env *environment) requirePermanentRefusals() {
 	env.t.Helper()
 	const limit = 25 << 20
 	_, whole := partsOf(env.newDelivery())
-	if a := env.mustSend(env.receivers[0], env.git.signed(env.newDelivery(), whole[:len(whole)/2], env.webhookSecret())); a.status != http.StatusBadRequest {
+	if a := env.mustSend(env.receivers[0],
+		env.git.signed(env.newDelivery(), whole[:len(whole)/2], env.webhookSecret())); a.status != http.StatusBadRequest {
 		env.t.Errorf("half a body is answered %v, want 400", a)
 	}
 	for name, body := range map[string]io.Reader{

@@ -41,9 +41,11 @@ func answersAfterRecord(t *testing.T, env *environment) {
 	_, body := partsOf(delivery)
 	payload, err := blob.Unpack(events[0].Payload, events[0].Spec.Payload)
 	if err != nil || string(payload) != string(body) {
-		t.Errorf("right after the answer the payload is %d bytes (%v), want the %d that were delivered", len(payload), err, len(body))
+		t.Errorf("right after the answer the payload is %d bytes (%v), want the %d that were delivered", len(payload), err,
+			len(body))
 	}
-	if other := env.mustSend(env.receivers[1], delivery); other.status != 202 || !strings.Contains(other.body, "already recorded as "+events[0].Name) {
+	if other := env.mustSend(env.receivers[1], delivery); other.status != 202 ||
+		!strings.Contains(other.body, "already recorded as "+events[0].Name) {
 		t.Errorf("the other replica answers a copy with %v, want 202 and that it is recorded", other)
 	}
 	env.must(env.controllers[0].Start(env.ctx))

@@ -28,7 +28,8 @@ func TestCutOffReceiverStaysReady(t *testing.T) {
 		if status := env.getStatus(receiver, "/ready"); status != http.StatusOK {
 			t.Errorf("cut off, /ready answers %d, want 200", status)
 		}
-		if got := env.countDeliveries(receiver, "unavailable", "ConnectionFailed") + env.countDeliveries(receiver, "unavailable", "Timeout"); got > n {
+		if got := env.countDeliveries(receiver, "unavailable", "ConnectionFailed") + env.countDeliveries(receiver,
+			"unavailable", "Timeout"); got > n {
 			t.Errorf("%d deliveries were refused and %d are counted", n, got)
 		}
 	}
@@ -73,7 +74,8 @@ func TestReceiverShutdownOrder(t *testing.T) {
 	env.must(err)
 	_ = late.Body.Close()
 	if late.StatusCode != http.StatusAccepted || !late.Close {
-		t.Errorf("a delivery while it drains is answered %s, Connection: close %t; want 202 and true", late.Status, late.Close)
+		t.Errorf("a delivery while it drains is answered %s, Connection: close %t; want 202 and true", late.Status,
+			late.Close)
 	}
 	close(land)
 	if got := <-answers; got.err != nil || got.status != http.StatusAccepted {

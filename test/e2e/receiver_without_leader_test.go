@@ -39,7 +39,8 @@ func TestReceiversWorkWithoutLeader(t *testing.T) {
 			}
 		}
 	}
-	env.eventually(soon, "the second controller has found the leases taken", func() error { return env.hasCalled(second, "get leases") })
+	env.eventually(soon, "the second controller has found the leases taken",
+		func() error { return env.hasCalled(second, "get leases") })
 	if events := env.events(); len(events) != 1 || len(events[0].Status.Conditions) != 0 {
 		t.Errorf("without a leader the events are %+v, want one that no controller has changed", events)
 	}
@@ -59,7 +60,8 @@ func (env *environment) giveLeasesToDeadProcess() {
 	}
 	for i := range list.Items {
 		dead, hour, now := "dead_0", int32(3600), metav1.NowMicro()
-		list.Items[i].Spec.HolderIdentity, list.Items[i].Spec.LeaseDurationSeconds, list.Items[i].Spec.RenewTime = &dead, &hour, &now
+		list.Items[i].Spec.HolderIdentity, list.Items[i].Spec.LeaseDurationSeconds, list.Items[i].Spec.RenewTime = &dead,
+			&hour, &now
 		env.must(errOf(leases.Update(env.ctx, &list.Items[i], metav1.UpdateOptions{})))
 	}
 }

@@ -95,7 +95,8 @@ func referring(name, event, task, reference string) string {
 func TestReferenceOutagesWait(t *testing.T) {
 	forEachKind(t, func(t *testing.T, on kind) {
 		hub := newSite(t, answersStatus(http.StatusInternalServerError))
-		env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
+		env := newClaimedEnvironment(t,
+			setup{service: on, receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "hub-url", hub.URL}}})
 		followsReferences(t, env, hub)
 	})
 }
@@ -144,10 +145,11 @@ func followsReferences(t *testing.T, env *environment, h *site) {
 	env.requireOnlyStarted("by-address", "in-the-repository")
 	h.set(servesTasks(map[string]string{"lint": task("lint", "from the hub")}))
 	for name, says := range map[string]string{
-		"not-there":    "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
-		"not-public":   "169.254.169.254 is not fetched from",
-		"not-ours":     strings.TrimPrefix(notOurs, env.git.url()),
-		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(env.git.page(), env.git.url()+"/") + " at commit " + sha,
+		"not-there":  "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing)",
+		"not-public": "169.254.169.254 is not fetched from",
+		"not-ours":   strings.TrimPrefix(notOurs, env.git.url()),
+		"no-such-file": "tasks/none.yaml does not exist in " + strings.TrimPrefix(env.git.page(), env.git.url()+"/") +
+			" at commit " + sha,
 	} {
 		if check := env.awaitCheck(sha, checkName(name), "failure", afterFault); !check.Tells(says) {
 			t.Errorf("check %s says %q %q %q, want %q", name, check.Title, check.Summary, check.Text, says)
@@ -162,7 +164,8 @@ func followsReferences(t *testing.T, env *environment, h *site) {
 	for _, run := range env.runs() {
 		scripts[run.Annotations["pipelinesascode.tekton.dev/original-prname"]] = run.Spec.PipelineSpec.Tasks[0].TaskSpec.Steps[0].Script
 	}
-	if len(scripts) != 3 || scripts["on-the-hub"] != "echo from the hub" || scripts["in-the-repository"] != "echo from the repository" {
+	if len(scripts) != 3 || scripts["on-the-hub"] != "echo from the hub" ||
+		scripts["in-the-repository"] != "echo from the repository" {
 		t.Errorf("scripts %v", scripts)
 	}
 	env.requireInvariants()

@@ -25,14 +25,16 @@ func refusals() []refused {
 	return []refused{
 		{
 			"denied-by-webhook",
-			strings.Replace(pipeline("denied-by-webhook", "push"), "      - name: build\n", "      - name: build\n        runAfter: [nothing-of-that-name]\n", 1),
+			strings.Replace(pipeline("denied-by-webhook", "push"), "      - name: build\n",
+				"      - name: build\n        runAfter: [nothing-of-that-name]\n", 1),
 			func(*environment, string) string {
 				return `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: invalid value: couldn't add link between build and nothing-of-that-name: task build depends on nothing-of-that-name but nothing-of-that-name wasn't present in Pipeline: spec.pipelineSpec.tasks`
 			},
 		},
 		{
 			"not-valid",
-			strings.Replace(pipeline("not-valid", "push"), "  annotations:\n", "  labels:\n    team: not a label\n  annotations:\n", 1),
+			strings.Replace(pipeline("not-valid", "push"), "  annotations:\n",
+				"  labels:\n    team: not a label\n  annotations:\n", 1),
 			func(_ *environment, run string) string {
 				return `PipelineRun.tekton.dev "` + run + `" is invalid: metadata.labels: Invalid value: "not a label": `
 			},

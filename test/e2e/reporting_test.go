@@ -106,7 +106,8 @@ func TestStoredCheckIsAdopted(t *testing.T) {
 }
 
 func storedCheckIsAdopted(t *testing.T, env *environment) {
-	for name, do := range map[string]forge.Action{"answered-502": forge.ApplyThenAnswer(http.StatusBadGateway), "dropped": forge.ApplyThenDrop()} {
+	for name, do := range map[string]forge.Action{"answered-502": forge.ApplyThenAnswer(http.StatusBadGateway),
+		"dropped": forge.ApplyThenDrop()} {
 		t.Run(name, func(t *testing.T) {
 			env := env.forSubtest(t)
 			lost := env.git.inject(createCheck, forge.Fault{Count: 1, Do: do})

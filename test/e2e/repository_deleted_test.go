@@ -23,14 +23,19 @@ import (
 // Repository: nothing is reported until it exists again. Reports that come too late are dropped:
 // see TestReportsOfADeletedRepositoryAreGivenUp of package gitevent.
 func TestRunsOutliveDeletedRepository(t *testing.T) {
-	forEachService(t, setup{receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()}}, runOutlivesRepository)
+	forEachService(t, setup{
+		receivers: 1, controllers: 1, proxied: true, flags: []string{"-operator-retry=" + operatorRetry.String()},
+	}, runOutlivesRepository)
 }
 
 func runOutlivesRepository(t *testing.T, env *environment) {
 	env.controller().Proxy.Add(cluster.Rule{
-		Match: func(c cluster.Call) bool { return isCreate(c) && strings.HasPrefix(c.Name, "waits") }, Do: cluster.Fault(cluster.WebhookRefused()),
+		Match: func(c cluster.Call) bool { return isCreate(c) && strings.HasPrefix(c.Name, "waits") },
+		Do:    cluster.Fault(cluster.WebhookRefused()),
 	})
-	sha, delivery := env.push(map[string]string{".tekton/a.yaml": pipeline("goes-on", "push", held), ".tekton/b.yaml": pipeline("waits", "push")})
+	sha, delivery := env.push(map[string]string{
+		".tekton/a.yaml": pipeline("goes-on", "push", held), ".tekton/b.yaml": pipeline("waits", "push"),
+	})
 	env.deliver(delivery, http.StatusAccepted)
 	env.awaitCheck(sha, checkName("goes-on"), "in_progress", soon)
 	env.awaitCheck(sha, checkName("waits"), "queued", soon)
@@ -55,7 +60,8 @@ func runOutlivesRepository(t *testing.T, env *environment) {
 		return nil
 	})
 	event.Status.Runs = event.Status.Runs[:1]
-	env.awaitSecretOwners(event.Status.Runs[0], 1) // the garbage collector has removed the Repository as its owner, and the secret stays
+	// the garbage collector has removed the Repository as its owner, and the secret stays
+	env.awaitSecretOwners(event.Status.Runs[0], 1)
 	env.releaseRuns(&event)
 	env.awaitRunEnd(event.Status.Runs[0])
 	if env.git.kind() == gitLab {

@@ -79,12 +79,15 @@ func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 		if status.Refused == nil || status.Refused.ID != id || status.Bound.ID != bound.ID {
 			t.Fatalf("the claim says %+v, want %d refused and %d bound", status, id, bound.ID)
 		}
-		if runs, checks, told := env.runs(), env.git.checks(theirs), env.checkWrites(theirs, ""); len(runs) != 1 || len(checks) != 0 || len(told) != 0 {
-			t.Fatalf("%d runs, want the first repository's; checks %+v, Kubernetes Events %+v, want none", len(runs), checks, told)
+		if runs, checks, told := env.runs(), env.git.checks(theirs), env.checkWrites(theirs, ""); len(runs) != 1 ||
+			len(checks) != 0 || len(told) != 0 {
+			t.Fatalf("%d runs, want the first repository's; checks %+v, Kubernetes Events %+v, want none", len(runs), checks,
+				told)
 		}
 
 		_, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app", types.MergePatchType,
-			[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, plumbline.RepositoryIDAnnotation, status.Refused)), metav1.PatchOptions{})
+			[]byte(fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, plumbline.RepositoryIDAnnotation, status.Refused)),
+			metav1.PatchOptions{})
 		env.must(err)
 		env.redeliverSettled(pushed, 2)
 		env.awaitCheck(theirs, checkName("owned"), "success", soon)
@@ -97,8 +100,12 @@ func TestTakenOverRepositoryStartsNothing(t *testing.T) {
 // S15: where a proof is required, a Repository is not served if its namespace is neither listed
 // nor named by the default branch. The push that adds the file is served.
 func TestURLIsServedWithProof(t *testing.T) {
-	forEachService(t, setup{receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}}}, func(t *testing.T, env *environment) {
-		sha, pushed := env.push(map[string]string{".tekton/push.yaml": pipeline("proven", "push"), ".tekton/.plumbline-namespace": "somebody-else\n"})
+	forEachService(t, setup{
+		receivers: 1, controllers: 1, config: [][3]string{{"plumbline", "url-owners", "{}"}},
+	}, func(t *testing.T, env *environment) {
+		sha, pushed := env.push(map[string]string{
+			".tekton/push.yaml": pipeline("proven", "push"), ".tekton/.plumbline-namespace": "somebody-else\n",
+		})
 		env.deliver(pushed, http.StatusAccepted)
 		env.requireDisposition(pushed, v1alpha1.DispositionIgnored, v1alpha1.ReasonNotProven)
 		if runs, told := env.runs(), env.checkWrites(sha, ""); len(runs) != 0 || len(told) != 0 {

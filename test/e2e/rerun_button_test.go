@@ -56,7 +56,8 @@ func TestRerunButtonRunsPipeline(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.git.grant("member", "write")
 	env.git.commit("main", forge.Change{Files: map[string]string{"README": "1"}})
-	files := map[string]string{".tekton/good.yaml": pipeline("good", "pull_request"), ".tekton/bad.yaml": pipeline("bad", "pull_request", fails), ".tekton/pushed.yaml": pipeline("pushed", "push")}
+	files := map[string]string{".tekton/good.yaml": pipeline("good", "pull_request"),
+		".tekton/bad.yaml": pipeline("bad", "pull_request", fails), ".tekton/pushed.yaml": pipeline("pushed", "push")}
 	sha := env.git.commit("topic", forge.Change{Files: files, Author: "member"})
 	number := env.git.open("", "topic", "member")
 	opened := env.opened(number)
@@ -69,7 +70,8 @@ func TestRerunButtonRunsPipeline(t *testing.T) {
 		reason string
 	}{
 		{env.requestRerun(sha, "bad", "eve"), "NotApproved"}, {env.requestRerun(sha, "", "eve"), "NotApproved"},
-		{env.fromOtherApp(env.requestRerun(sha, "bad", "member")), "AnotherApp"}, {env.fromOtherApp(env.requestRerun(sha, "", "member")), "AnotherApp"},
+		{env.fromOtherApp(env.requestRerun(sha, "bad", "member")), "AnotherApp"},
+		{env.fromOtherApp(env.requestRerun(sha, "", "member")), "AnotherApp"},
 	} {
 		env.deliver(d.delivery, http.StatusAccepted)
 		env.requireDisposition(d.delivery, v1alpha1.DispositionIgnored, d.reason)
@@ -89,7 +91,8 @@ func TestRerunButtonRunsPipeline(t *testing.T) {
 	env.awaitAllSettled(soon)
 	env.requireOnlyStarted("bad", "bad", "good")
 	record, first := env.recordOf(one), env.recordOf(opened)
-	if record.Status.Ref != "#1" || record.Status.Plan.HeadSHA != sha || record.Labels[plumbline.SubjectLabel] != first.Labels[plumbline.SubjectLabel] {
+	if record.Status.Ref != "#1" || record.Status.Plan.HeadSHA != sha ||
+		record.Labels[plumbline.SubjectLabel] != first.Labels[plumbline.SubjectLabel] {
 		t.Errorf("the record is of %s at %s, labelled %v", record.Status.Ref, record.Status.Plan.HeadSHA, record.Labels)
 	}
 	for _, check := range env.git.checks(sha) {
@@ -100,14 +103,16 @@ func TestRerunButtonRunsPipeline(t *testing.T) {
 	env.deliver(env.requestRerun(sha, "bad", "member"), http.StatusAccepted)
 	env.deliver(env.requestRerun(sha, "", "member"), http.StatusAccepted)
 	env.awaitAllSettled(soon)
-	if got := len(env.runs()); got < 4 || got > 5 { // the second request finds the run of the first one running or finished
+	// the second request finds the run of the first one running or finished
+	if got := len(env.runs()); got < 4 || got > 5 {
 		t.Errorf("%d runs after a second press and one of all", got)
 	}
 	env.awaitAllSettled(soon)
 	env.deliver(env.requestRerun(sha, "", "member"), http.StatusAccepted)
 	env.awaitAllSettled(soon)
 	for _, run := range env.runs() {
-		if run.Labels["pipelinesascode.tekton.dev/event-type"] != "pull_request" || run.Labels["pipelinesascode.tekton.dev/sha"] != sha {
+		if run.Labels["pipelinesascode.tekton.dev/event-type"] != "pull_request" ||
+			run.Labels["pipelinesascode.tekton.dev/sha"] != sha {
 			t.Errorf("run %s has the labels %v", run.Name, run.Labels)
 		}
 	}

@@ -17,11 +17,16 @@ import (
 // unused are the granted rights that no scenario needs, each with its reason.
 func unused() map[installation.Right]string {
 	return map[installation.Right]string{
-		{Account: "plumbline-controller", Verb: "delete", Resource: "plumbline.dev/repositoryclaims"}: "claims are deleted 24 hours after their Repository",
-		{Account: "plumbline-controller", Verb: "patch", Resource: "/events"}:                         "a Kubernetes Event is patched when it repeats, which reasons do not",
-		{Account: "plumbline-controller", Verb: "get", Resource: "tekton.dev/tasks"}:                  "asked only when a pod could not be created",
-		{Account: "plumbline-receiver", Verb: "patch", Resource: "plumbline.dev/gitevents"}:           "noted when a delivery comes again an hour after it was recorded",
-		{Account: "plumbline-receiver", Verb: "patch", Resource: "plumbline.dev/tombstonepages"}:      "noted when the delivery of an evicted event comes again an hour later",
+		{Account: "plumbline-controller", Verb: "delete",
+			Resource: "plumbline.dev/repositoryclaims"}: "claims are deleted 24 hours after their Repository",
+		{Account: "plumbline-controller", Verb: "patch",
+			Resource: "/events"}: "a Kubernetes Event is patched when it repeats, which reasons do not",
+		{Account: "plumbline-controller", Verb: "get",
+			Resource: "tekton.dev/tasks"}: "asked only when a pod could not be created",
+		{Account: "plumbline-receiver", Verb: "patch",
+			Resource: "plumbline.dev/gitevents"}: "noted when a delivery comes again an hour after it was recorded",
+		{Account: "plumbline-receiver", Verb: "patch",
+			Resource: "plumbline.dev/tombstonepages"}: "noted when the delivery of an evicted event comes again an hour later",
 	}
 }
 
@@ -62,7 +67,8 @@ func checkRights(log string, everyTest bool) error {
 			continue // an informer lists when the API server cannot stream the first state
 		}
 		if !used[right] && exempt[right] == "" {
-			faults = append(faults, fmt.Sprintf("in excess: %s may %s %s and never did", right.Account, right.Verb, right.Resource))
+			faults = append(faults, fmt.Sprintf("in excess: %s may %s %s and never did", right.Account, right.Verb,
+				right.Resource))
 		}
 	}
 	if len(faults) == 0 {
@@ -95,7 +101,8 @@ func readAudit(log string) (map[installation.Right]bool, []string, error) {
 			continue // rights probes lack rights on purpose
 		}
 		ref := event.ObjectRef
-		used[installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true
+		used[installation.Right{Account: account, Verb: event.Verb,
+			Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}] = true
 		verb := strings.Replace(event.Verb, "list", "watch", 1) // an informer lists after a refused watch
 		if verb == "create" {
 			ref.Name = "" // a refused call names none

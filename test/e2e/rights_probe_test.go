@@ -127,11 +127,13 @@ func (l *rightsProbe) read(line string) {
 		return
 	}
 	ref := event.ObjectRef
-	right := installation.Right{Account: account, Verb: event.Verb, Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}
+	right := installation.Right{Account: account, Verb: event.Verb,
+		Resource: strings.TrimSuffix(ref.APIGroup+"/"+ref.Resource+"/"+ref.Subresource, "/")}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.rights { // roles of the namespace come before those of the cluster
-		if r.Right == right && (r.role.namespace == "" || r.role.namespace == ref.Namespace) && (len(r.names) == 0 || slices.Contains(r.names, ref.Name)) {
+		if r.Right == right && (r.role.namespace == "" || r.role.namespace == ref.Namespace) &&
+			(len(r.names) == 0 || slices.Contains(r.names, ref.Name)) {
 			r.refused = cmp.Or(r.refused, event.ResponseStatus.Message)
 			return
 		}
@@ -170,7 +172,8 @@ func (l *rightsProbe) rightOf(right installation.Right) *probedRight {
 // awaitRefusal waits until a call was refused for lack of the right.
 func (l *rightsProbe) awaitRefusal(right installation.Right) {
 	l.t.Helper()
-	l.eventually(soon, fmt.Sprintf("%s is refused to %s %s", right.Account, right.Verb, right.Resource), func() error { return l.refused(right) })
+	l.eventually(soon, fmt.Sprintf("%s is refused to %s %s", right.Account, right.Verb, right.Resource),
+		func() error { return l.refused(right) })
 }
 
 // allow grants a right that was held back.

@@ -22,7 +22,9 @@ func (l *rightsProbe) readRoles() {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, verb := range rule.Verbs {
-						l.rights = append(l.rights, &probedRight{role: role, names: rule.ResourceNames, Right: installation.Right{Account: role.account, Verb: verb, Resource: group + "/" + resource}})
+						l.rights = append(l.rights, &probedRight{role: role, names: rule.ResourceNames, Right: installation.Right{
+							Account: role.account, Verb: verb, Resource: group + "/" + resource,
+						}})
 					}
 				}
 			}
@@ -58,14 +60,18 @@ func (l *rightsProbe) write(role *probedRole) {
 	for _, r := range l.rights {
 		if r.role == role && r.granted {
 			group, resource, _ := strings.Cut(r.Resource, "/")
-			rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{r.Verb}, ResourceNames: r.names})
+			rules = append(rules, rbacv1.PolicyRule{
+				APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{r.Verb}, ResourceNames: r.names,
+			})
 		}
 	}
 	var err error
 	if meta := (metav1.ObjectMeta{Name: role.name, Namespace: role.namespace}); role.namespace == "" {
-		_, err = l.Kube.RbacV1().ClusterRoles().Update(l.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, metav1.UpdateOptions{})
+		_, err = l.Kube.RbacV1().ClusterRoles().Update(l.ctx, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules},
+			metav1.UpdateOptions{})
 	} else {
-		_, err = l.Kube.RbacV1().Roles(role.namespace).Update(l.ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, metav1.UpdateOptions{})
+		_, err = l.Kube.RbacV1().Roles(role.namespace).Update(l.ctx, &rbacv1.Role{ObjectMeta: meta, Rules: rules},
+			metav1.UpdateOptions{})
 	}
 	if err != nil {
 		l.faults = append(l.faults, err.Error())
@@ -77,12 +83,15 @@ func (l *rightsProbe) may(r *probedRight) bool {
 	l.t.Helper()
 	group, resource, _ := strings.Cut(r.Resource, "/")
 	resource, subresource, _ := strings.Cut(resource, "/")
-	review, err := l.Kube.AuthorizationV1().SubjectAccessReviews().Create(l.ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:" + l.Namespace + ":" + r.Account, Groups: []string{"system:serviceaccounts", "system:authenticated"},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: r.Verb, Group: group, Resource: resource, Subresource: subresource, Namespace: r.role.namespace, Name: strings.Join(r.names[:min(1, len(r.names))], ""),
-		},
-	}}, metav1.CreateOptions{})
+	review, err := l.Kube.AuthorizationV1().SubjectAccessReviews().Create(
+		l.ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:   "system:serviceaccount:" + l.Namespace + ":" + r.Account,
+			Groups: []string{"system:serviceaccounts", "system:authenticated"},
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: r.Verb, Group: group, Resource: resource, Subresource: subresource, Namespace: r.role.namespace,
+				Name: strings.Join(r.names[:min(1, len(r.names))], ""),
+			},
+		}}, metav1.CreateOptions{})
 	l.must(err)
 	return review.Status.Allowed
 }

@@ -32,12 +32,15 @@ func TestEachRightIsNeeded(t *testing.T) {
 	l := newRightsProbe(t, secret, create)
 	receiver, err := l.Receiver(l.ctx, false)
 	l.must(err)
-	controller, err := l.Controller(l.ctx, false, "-operator-retry="+operatorRetry.String(), "-late-reports="+lateReports.String())
+	controller, err := l.Controller(l.ctx, false, "-operator-retry="+operatorRetry.String(),
+		"-late-reports="+lateReports.String())
 	l.must(err)
-	l.receivers, l.controllers = append(l.receivers, l.keepRunning(receiver)), append(l.controllers, l.keepRunning(controller))
+	l.receivers, l.controllers = append(l.receivers, l.keepRunning(receiver)),
+		append(l.controllers, l.keepRunning(controller))
 	l.awaitStart()
 
-	sha, delivery := l.push(map[string]string{".tekton/push.yaml": withLargePlan(strings.Replace(pipeline("climber", "push", held), "{{ revision }}", "{{ revision }} {{ word }}", 1))})
+	sha, delivery := l.push(map[string]string{".tekton/push.yaml": withLargePlan(
+		strings.Replace(pipeline("climber", "push", held), "{{ revision }}", "{{ revision }} {{ word }}", 1))})
 	delivery = l.largeDelivery(delivery)
 	for _, what := range []string{"a delivery", "the same delivery again"} {
 		l.accepted(what, func() (int, string) { return l.post(receiver, delivery) }, http.StatusAccepted)
@@ -88,7 +91,9 @@ func unreached() map[installation.Right]string {
 // Secret, owns its URL.
 func (l *rightsProbe) awaitStart() {
 	l.t.Helper()
-	l.must(errOf(l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"}}, metav1.CreateOptions{})))
+	l.must(errOf(l.Kube.CoreV1().Secrets(l.ci).Create(l.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "words"}, StringData: map[string]string{"one": "word"},
+	}, metav1.CreateOptions{})))
 	l.change("app", `{"spec":{"params":[{"name":"word","secret_ref":{"name":"words","key":"one"}}]}}`)
 	l.eventually(afterFault, "the receiver is ready", func() error {
 		if status := l.getStatus(l.receivers[0], "/ready"); status != http.StatusOK {
@@ -101,7 +106,8 @@ func (l *rightsProbe) awaitStart() {
 
 func (l *rightsProbe) change(repository, patch string) {
 	l.t.Helper()
-	l.must(errOf(l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType, []byte(patch), metav1.PatchOptions{})))
+	l.must(errOf(l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci).Patch(l.ctx, repository, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})))
 }
 
 // awaitURL waits until the Repository owns its URL. It changes the Repository meanwhile, because
@@ -116,7 +122,8 @@ func (l *rightsProbe) awaitURL(repository, rawURL string) {
 		if n%10 == 0 {
 			l.change(repository, fmt.Sprintf(`{"metadata":{"annotations":{"again":"%d"}}}`, n))
 		}
-		_, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		_, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url),
+			metav1.GetOptions{})
 		return err
 	})
 }
@@ -166,7 +173,9 @@ func (l *rightsProbe) useRemainingRights() {
 	l.must(lab.setUp())
 	l.t.Cleanup(func() { _ = lab.Close() })
 	repositories := l.Plumbline.PipelinesascodeV1alpha1().Repositories(l.ci)
-	l.must(errOf(repositories.Create(l.ctx, &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: lab.connect(l.environment)}, metav1.CreateOptions{})))
+	l.must(errOf(repositories.Create(l.ctx, &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Name: "lab"}, Spec: lab.connect(l.environment),
+	}, metav1.CreateOptions{})))
 	l.awaitURL("lab", lab.page())
 	lab.commit("main", forge.Change{Files: map[string]string{"a.go": "package a"}})
 	push := lab.pushed("refs/heads/main")
@@ -188,7 +197,8 @@ func (l *rightsProbe) useRemainingRights() {
 		if err != nil {
 			return err
 		}
-		claim, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		claim, err := l.Plumbline.PlumblineV1alpha1().RepositoryClaims(l.Namespace).Get(l.ctx, v1alpha1.ClaimName(url),
+			metav1.GetOptions{})
 		if err == nil && claim.Status.ReleasedAt == nil {
 			err = errMissing
 		}

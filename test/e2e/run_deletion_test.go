@@ -33,7 +33,8 @@ func TestDeletedRunIsGoneAtOnce(t *testing.T) {
 	restore := env.stopWebhook()
 	env.webhookRefusal(run.Name) // shows that it is down
 	env.must(env.Tekton.TektonV1().PipelineRuns(env.ci).Delete(env.ctx, run.Name, metav1.DeleteOptions{}))
-	if _, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Get(env.ctx, run.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := env.Tekton.TektonV1().PipelineRuns(env.ci).Get(env.ctx, run.Name,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after its deletion the run is still there: %v", err)
 	}
 	check := env.awaitCheck(sha, checkName("deleted"), "cancelled", soon)

@@ -50,8 +50,10 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 	checks := len(env.git.checks(sha))
 	for token := range tokens {
 		for _, commit := range []string{sha, before} {
-			verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"status":"completed","conclusion":"success"}`, checkName("one"), commit)
-			if got := env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token, verdict); got != http.StatusForbidden {
+			verdict := fmt.Sprintf(`{"name":%q,"head_sha":%q,"status":"completed","conclusion":"success"}`, checkName("one"),
+				commit)
+			if got := env.callWithRunToken(http.MethodPost, "repos/"+repoName+"/check-runs", token,
+				verdict); got != http.StatusForbidden {
 				t.Errorf("a check by a run's token: %d, want 403", got)
 			}
 		}
@@ -78,7 +80,8 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 func TestRestartedControllerRenewsExpiredToken(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
-	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
+	env := newClaimedEnvironment(t,
+		setup{receivers: 1, controllers: 1, private: true, forge: forge.Options{TokenLife: tokenLife}})
 	sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("late", "push", held)})
 	event := env.awaitRunsCreated(sha)
 	env.awaitCheck(sha, checkName("late"), "in_progress", soon)
@@ -91,7 +94,8 @@ func TestRestartedControllerRenewsExpiredToken(t *testing.T) {
 		return nil
 	})
 	env.must(env.controller().Start(env.ctx))
-	env.eventually(takeover, "git can read with the secret again", func() error { return env.lsRemote(env.gitAuthSecret(event), env.repo.CloneURL) })
+	env.eventually(takeover, "git can read with the secret again",
+		func() error { return env.lsRemote(env.gitAuthSecret(event), env.repo.CloneURL) })
 	env.releaseRuns(event)
 	env.requireOneRunAndCheck(sha, "late")
 	env.requireTokenRemoved(event)
@@ -163,13 +167,17 @@ func (env *environment) moveTokenToGlobal() string {
 	secrets, repositories := env.Kube.CoreV1().Secrets, env.Plumbline.PipelinesascodeV1alpha1().Repositories
 	own, err := secrets(env.ci).Get(env.ctx, gitlabSecret, metav1.GetOptions{})
 	env.must(err)
-	env.must(errOf(secrets(env.Namespace).Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "all-projects"}, Data: own.Data}, metav1.CreateOptions{})))
+	env.must(errOf(secrets(env.Namespace).Create(env.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "all-projects"}, Data: own.Data,
+	}, metav1.CreateOptions{})))
 	env.must(secrets(env.ci).Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{}))
 	env.inherited = "all-projects"
 	all := &pacv1alpha1.Secret{Name: env.inherited}
 	_, err = repositories(env.Namespace).Create(env.ctx, &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code"},
-		Spec:       pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", URL: env.git.url(), Secret: all, WebhookSecret: all}},
+		Spec: pacv1alpha1.RepositorySpec{
+			GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", URL: env.git.url(), Secret: all, WebhookSecret: all},
+		},
 	}, metav1.CreateOptions{})
 	env.must(err)
 	bare := []byte(`{"spec":{"git_provider":{"type":"gitlab","url":null,"secret":null,"webhook_secret":null}}}`)

@@ -35,7 +35,8 @@ func table() []shownBy {
 		by("A9", both, "TestBadDeliveriesAreRefused", "TestUnreadableSecretWaits"),
 		by("A10", both, "TestBadDeliveriesAreRefused"),
 		by("A12", both, "TestIrrelevantDeliveriesAreIgnored"),
-		by("A14", "each service has a log of its own: GitHub an App's, GitLab a project's", "TestUndeliveredEventsRunAfterOutage", "TestGitLabRedeliversUndelivered"),
+		by("A14", "each service has a log of its own: GitHub an App's, GitLab a project's",
+			"TestUndeliveredEventsRunAfterOutage", "TestGitLabRedeliversUndelivered"),
 		by("B1", both, "TestFailedFetchWaits"),
 		by("B2", both, "TestCommitWithoutPipelinesEnds", "TestHiddenRepositoryWaits"),
 		by("B3", both, "TestWaitingPipelineBlocksNoOther"),
@@ -76,7 +77,8 @@ func table() []shownBy {
 		by("F11", "it is the run that waits, whatever the service", "TestPendingRunKeepsSlot"),
 		by("F12", both, "TestRunsWaitForSlot"),
 		by("G5", both, "TestRunsAreKeptUntilReported"),
-		by("F13", "it is the PipelineRun that is held, whatever the service", "TestPendingRunKeepsSlot"), // it keeps its slot: docs/adr/0041
+		// it keeps its slot: docs/adr/0041
+		by("F13", "it is the PipelineRun that is held, whatever the service", "TestPendingRunKeepsSlot"),
 	}
 }
 
@@ -132,7 +134,8 @@ func TestScenarioTableIsComplete(t *testing.T) {
 	for _, row := range slices.Concat(table(), decided()) {
 		for _, name := range row.tests {
 			body, found := bodies[name]
-			onBoth := strings.Contains(body, "forEach") || strings.Contains(body, "forBoth") || strings.Contains(body, "bothKinds()")
+			onBoth := strings.Contains(body, "forEach") || strings.Contains(body, "forBoth") ||
+				strings.Contains(body, "bothKinds()")
 			if !found || row.on == both && !onBoth {
 				t.Errorf("%s: test %s exists: %t, runs on both services: %t", row.scenario, name, found, onBoth)
 			}

@@ -42,7 +42,8 @@ func (env *environment) copyLocation() (shard, id string) {
 // isBackgroundCall reports whether a controller made the call to copy webhook secrets or to look
 // for undelivered webhooks. No event waits for these calls.
 func isBackgroundCall(c cluster.Call) bool {
-	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") || strings.HasSuffix(c.UserAgent, "/webhooks")
+	return strings.HasSuffix(c.UserAgent, "/webhook-secrets") || strings.HasSuffix(c.UserAgent, "/deliveries") ||
+		strings.HasSuffix(c.UserAgent, "/webhooks")
 }
 
 // awaitCopiedSecret waits, at most the time of S31, until the receivers have these values of the
@@ -53,7 +54,8 @@ func (env *environment) awaitCopiedSecret(current, previous string) {
 	env.eventually(ruleLimit(), "the webhook's secret is copied", func() error {
 		if now := env.copiedSecret(); string(now.Current) != current || string(now.Previous) != previous {
 			env.sendWrongSecret()
-			return fmt.Errorf("the copy has %d and %d bytes, want %d and %d", len(now.Current), len(now.Previous), len(current), len(previous))
+			return fmt.Errorf("the copy has %d and %d bytes, want %d and %d", len(now.Current), len(now.Previous), len(current),
+				len(previous))
 		}
 		return nil
 	})
@@ -98,7 +100,8 @@ func (env *environment) sendWrongSecretTo(receiver *installation.Process) (a res
 func TestReceiverReadsOnlySecretCopies(t *testing.T) {
 	forEachKind(t, func(t *testing.T, on kind) {
 		env := newEnvironment(t, setup{service: on})
-		env.must(env.Kube.CoreV1().Secrets(env.Namespace).DeleteCollection(env.ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "type=Opaque,metadata.name!=plumbline-github-app"}))
+		env.must(env.Kube.CoreV1().Secrets(env.Namespace).DeleteCollection(env.ctx, metav1.DeleteOptions{},
+			metav1.ListOptions{FieldSelector: "type=Opaque,metadata.name!=plumbline-github-app"}))
 		receiver, err := env.Receiver(env.ctx, false)
 		env.must(err)
 		started := make(chan error, 1)

@@ -147,7 +147,8 @@ func (g *onGitHub) await(ctx context.Context, sha string, ok func([]check) bool)
 
 func (g *onGitHub) log() (all traffic) {
 	for _, request := range g.Requests() {
-		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver { // these calls are for no event
+		// these calls are for no event
+		if request.Route != forge.RouteAppDeliveries && request.Route != forge.RouteAppRedeliver {
 			all.requests = append(all.requests, request)
 		}
 	}
@@ -162,7 +163,8 @@ func (g *onGitHub) route(at operation) string {
 		readCheck: forge.RouteCheckGet, readDirectory: forge.RouteTree, readFile: forge.RouteBlob,
 		readReference: forge.RouteContents, readCommit: forge.RouteCommit, readBranch: forge.RouteRef,
 		readRepository: forge.RouteRepo, listChanges: forge.RouteCompare, askPermission: forge.RoutePermission,
-		askTeam: forge.RouteTeamMembership, askMember: forge.RouteCollaborator, writeComment: forge.RouteCommentCreate, listPullFiles: forge.RoutePullFiles,
+		askTeam: forge.RouteTeamMembership, askMember: forge.RouteCollaborator, writeComment: forge.RouteCommentCreate,
+		listPullFiles: forge.RoutePullFiles,
 	}[at]
 }
 
@@ -174,7 +176,8 @@ func (g *onGitHub) inject(at operation, f forge.Fault) *forge.FaultHandle {
 func (g *onGitHub) says(how refusal) forge.Action {
 	return map[refusal]forge.Action{
 		unauthorized: forge.Unauthorized401(), forbidden: forge.Forbidden403(), notFound: forge.NotFound404(),
-		busy:     forge.Answer(http.StatusConflict, http.Header{"Content-Type": {"application/json"}}, `{"message":"Conflict"}`),
+		busy: forge.Answer(http.StatusConflict, http.Header{"Content-Type": {"application/json"}},
+			`{"message":"Conflict"}`),
 		slowDown: forge.SecondaryRateLimit(time.Second),
 	}[how]
 }

@@ -68,7 +68,8 @@ func (g *onGitLab) connect(env *environment) pacv1alpha1.RepositorySpec {
 		env.must(err)
 	}
 	return pacv1alpha1.RepositorySpec{URL: g.repo.WebURL, GitProvider: &pacv1alpha1.GitProvider{
-		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret}, WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
+		Type: "gitlab", URL: g.URL(), Secret: &pacv1alpha1.Secret{Name: gitlabSecret},
+		WebhookSecret: &pacv1alpha1.Secret{Name: gitlabSecret},
 	}}
 }
 
@@ -81,7 +82,9 @@ func (env *environment) updateGitLabSecret(data map[string]string) {
 	env.t.Helper()
 	secrets := env.Kube.CoreV1().Secrets(env.ci)
 	_ = secrets.Delete(env.ctx, gitlabSecret, metav1.DeleteOptions{})
-	env.must(errOf(secrets.Create(env.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data}, metav1.CreateOptions{})))
+	env.must(errOf(secrets.Create(env.ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: gitlabSecret}, StringData: data,
+	}, metav1.CreateOptions{})))
 }
 
 func (g *onGitLab) commit(branch string, change forge.Change) string {
@@ -165,7 +168,8 @@ func (g *onGitLab) pushed(ref string) delivery {
 }
 
 func (g *onGitLab) pulled(number int, action string) delivery {
-	theirs, known := map[string]string{"opened": "open", "synchronize": "update", "reopened": "reopen", "closed": "close", "merged": "merge", "edited": "update"}[action]
+	theirs, known := map[string]string{"opened": "open", "synchronize": "update", "reopened": "reopen", "closed": "close",
+		"merged": "merge", "edited": "update"}[action]
 	if !known {
 		panic("GitLab has no action " + action)
 	}
@@ -191,9 +195,11 @@ func (g *onGitLab) route(at operation) string {
 	return map[operation]string{
 		createCheck: gitlab.RouteStatusCreate, updateCheck: gitlab.RouteStatusCreate, findChecks: gitlab.RouteStatusList,
 		readCheck: gitlab.RouteStatusList, readDirectory: gitlab.RouteTree, readFile: gitlab.RouteFile,
-		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch, // a branch includes its commit
+		// a branch includes its commit
+		readReference: gitlab.RouteFile, readCommit: gitlab.RouteBranch, readBranch: gitlab.RouteBranch,
 		readRepository: gitlab.RouteProject, listChanges: gitlab.RouteCompare, askPermission: gitlab.RouteMembers,
-		askTeam: gitlab.RouteGroupMembers, askMember: gitlab.RouteMembers, writeComment: gitlab.RouteNoteCreate, listPullFiles: gitlab.RouteMRDiffs,
+		askTeam: gitlab.RouteGroupMembers, askMember: gitlab.RouteMembers, writeComment: gitlab.RouteNoteCreate,
+		listPullFiles: gitlab.RouteMRDiffs,
 	}[at]
 }
 
@@ -213,8 +219,10 @@ func (g *onGitLab) inject(at operation, f forge.Fault) *forge.FaultHandle {
 
 func (g *onGitLab) says(how refusal) forge.Action {
 	return map[refusal]forge.Action{
-		unauthorized: gitlab.Revoked401(), forbidden: gitlab.Forbidden403(), notFound: gitlab.NotFound404(), busy: gitlab.Conflict409(),
-		slowDown: forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"1"}}, "Retry later\n"),
+		unauthorized: gitlab.Revoked401(), forbidden: gitlab.Forbidden403(), notFound: gitlab.NotFound404(),
+		busy: gitlab.Conflict409(),
+		slowDown: forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}, "Retry-After": {"1"}},
+			"Retry later\n"),
 	}[how]
 }
 

@@ -140,7 +140,9 @@ func partsOf(d delivery) (http.Header, []byte) {
 
 // recordName returns the name of the GitEvent of a delivery.
 func recordName(g service, d delivery) string {
-	hooks := map[kind]provider.Webhook{githubApp: ghprovider.New(ghprovider.Options{}).Webhook, gitLab: glprovider.New(glprovider.Options{}).Webhook}
+	hooks := map[kind]provider.Webhook{
+		githubApp: ghprovider.New(ghprovider.Options{}).Webhook, gitLab: glprovider.New(glprovider.Options{}).Webhook,
+	}
 	header, body := partsOf(d)
 	spec, err := hooks[g.kind()].Decode(header, body)
 	if err != nil {

@@ -126,7 +126,8 @@ func (env *environment) awaitPlanned(sha string) *v1alpha1.GitEvent {
 			return errMissing
 		}
 		for _, run := range event.Status.Runs {
-			if _, err := env.Tekton.TektonV1().PipelineRuns(run.Namespace).Get(env.ctx, run.Name, metav1.GetOptions{}); err != nil {
+			if _, err := env.Tekton.TektonV1().PipelineRuns(run.Namespace).Get(env.ctx, run.Name,
+				metav1.GetOptions{}); err != nil {
 				return err
 			}
 		}

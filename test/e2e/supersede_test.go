@@ -25,13 +25,17 @@ func isSupersededWhileARunWaits(t *testing.T, env *environment) {
 		Match: func(c cluster.Call) bool { return isCreate(c) && strings.HasPrefix(c.Name, "waits") },
 		Do:    cluster.Fault(cluster.WebhookRefused()),
 	})
-	a, first := env.push(map[string]string{".tekton/a.yaml": pipeline("exists", "push", held), ".tekton/b.yaml": pipeline("waits", "push")})
+	a, first := env.push(map[string]string{
+		".tekton/a.yaml": pipeline("exists", "push", held), ".tekton/b.yaml": pipeline("waits", "push"),
+	})
 	env.deliver(first, http.StatusAccepted)
 	env.awaitWait(a, "create/waits")
 	env.awaitCheck(a, checkName("waits"), "queued", soon)
 	env.awaitCheck(a, checkName("exists"), "in_progress", soon)
 
-	b := env.git.commit("main", forge.Change{Parent: base, Files: map[string]string{".tekton/b.yaml": pipeline("b", "push")}, Message: "b"})
+	b := env.git.commit("main", forge.Change{
+		Parent: base, Files: map[string]string{".tekton/b.yaml": pipeline("b", "push")}, Message: "b",
+	})
 	env.deliver(env.newDelivery(), http.StatusAccepted)
 	env.awaitCheck(b, checkName("b"), "success", afterFault)
 	check := env.awaitCheck(a, checkName("waits"), "cancelled", afterFault)

@@ -27,7 +27,8 @@ func (env *environment) changeSettings(patch string) {
 func (env *environment) patchSpec(patch string) {
 	env.t.Helper()
 	repositories := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci)
-	patched, err := repositories.Patch(env.ctx, "app", types.MergePatchType, []byte(`{"spec":`+patch+`}`), metav1.PatchOptions{})
+	patched, err := repositories.Patch(env.ctx, "app", types.MergePatchType, []byte(`{"spec":`+patch+`}`),
+		metav1.PatchOptions{})
 	env.must(err)
 	env.eventually(soon, "the spec "+patch+" is seen", func() error {
 		repository, err := repositories.Get(env.ctx, "app", metav1.GetOptions{})
@@ -50,12 +51,14 @@ func (env *environment) patchSettings(patch, want, says string) {
 func (env *environment) awaitCondition(of apis.ConditionType, want string, says ...string) {
 	env.t.Helper()
 	env.eventually(afterFault, "the Repository's condition "+string(of)+" is "+want, func() error {
-		repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
+		repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app",
+			metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		condition := repository.Status.GetCondition(of)
-		if condition == nil || string(condition.Status)+" "+condition.Reason != want || !containsAll(condition.Message, says...) {
+		if condition == nil || string(condition.Status)+" "+condition.Reason != want ||
+			!containsAll(condition.Message, says...) {
 			env.takeOverCondition(repository, of)
 			return fmt.Errorf("it is %v", condition)
 		}
@@ -71,9 +74,11 @@ func (env *environment) takeOverCondition(r *pacv1alpha1.Repository, of apis.Con
 	if by := r.Status.Annotations[writer]; by == "" || by == env.Namespace {
 		return
 	}
-	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":{"annotations":{%q:null}}}`, r.ResourceVersion, writer)
+	patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":{"annotations":{%q:null}}}`, r.ResourceVersion,
+		writer)
 	repositories := env.Plumbline.PipelinesascodeV1alpha1().Repositories(r.Namespace)
-	if _, err := repositories.Patch(env.ctx, r.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); !apierrors.IsConflict(err) {
+	if _, err := repositories.Patch(env.ctx, r.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+		"status"); !apierrors.IsConflict(err) {
 		env.must(err)
 	}
 }
@@ -127,7 +132,8 @@ func TestTeamPolicyDecidesAccess(t *testing.T) {
 	forEachService(t, setup{receivers: 1, controllers: 1}, func(t *testing.T, env *environment) {
 		env.git.grant("writer", "write")
 		env.git.commit("main", forge.Change{Files: map[string]string{
-			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"), "OWNERS": "approvers: [owen]\n",
+			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"),
+			"OWNERS": "approvers: [owen]\n",
 		}})
 		team := env.git.join("releasers", "lisa")
 		env.changeSettings(teamsPolicy(team))
@@ -183,7 +189,8 @@ func TestUnevaluablePolicyDenies(t *testing.T) {
 			".tekton/pr.yaml": pipeline("pr", "pull_request"), ".tekton/push.yaml": pipeline("push", "push"),
 		}})
 		team := env.git.join("releasers", "lisa")
-		env.patchSpec(`{"git_provider":{"type":"gitea"},"settings":{"policy":{"pull_request":["` + team + `"],"ok_to_test":["` + team + `"]}}}`)
+		env.patchSpec(`{"git_provider":{"type":"gitea"},"settings":{"policy":{"pull_request":["` + team +
+			`"],"ok_to_test":["` + team + `"]}}}`)
 		env.awaitCondition(pacv1alpha1.RepositorySettings, "False NotEvaluated", "settings.policy")
 		env.requirePending("lisa", because)
 		sha := env.git.commit("topic", forge.Change{Files: map[string]string{"a": "b"}, Author: "writer"})
@@ -211,7 +218,9 @@ func (env *environment) failOwners() *forge.FaultHandle {
 	if env.git.kind() == gitLab {
 		at, path = readReference, "OWNERS"
 	}
-	return env.git.inject(at, forge.Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, path) }, Do: forge.ServerError502HTML()})
+	return env.git.inject(at, forge.Fault{
+		Match: func(r *http.Request) bool { return strings.Contains(r.URL.Path, path) }, Do: forge.ServerError502HTML(),
+	})
 }
 
 // S12: an error of any look-up makes the event wait, whatever was looked up. That a user is in no
@@ -219,8 +228,10 @@ func (env *environment) failOwners() *forge.FaultHandle {
 func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 	t.Parallel()
 	answers := map[string]forge.Action{
-		"broken-500": forge.Answer(500, http.Header{"Content-Type": {"application/json"}}, `{"message":"Server Error"}`), "unicorn-502": forge.ServerError502HTML(),
-		"page-200": forge.Answer(200, http.Header{"Content-Type": {"text/html"}}, "<html>active</html>"), "dropped": forge.Drop(),
+		"broken-500":    forge.Answer(500, http.Header{"Content-Type": {"application/json"}}, `{"message":"Server Error"}`),
+		"unicorn-502":   forge.ServerError502HTML(),
+		"page-200":      forge.Answer(200, http.Header{"Content-Type": {"text/html"}}, "<html>active</html>"),
+		"dropped":       forge.Drop(),
 		"forbidden-403": forge.Answer(403, http.Header{"Content-Type": {"application/json"}}, `{"message":"Forbidden"}`),
 		"empty-200":     forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, `{}`),
 	}
@@ -233,7 +244,9 @@ func TestUntrustedUserNeverRunsWhenLookupsFail(t *testing.T) {
 			onlyInTestAllUnless(t, asked != askMember)
 			forEachKind(t, func(t *testing.T, on kind) { // the other events still wait at its end
 				env := newClaimedEnvironment(t, setup{service: on, receivers: 1, controllers: 1, proxied: true, config: config})
-				env.git.commit("main", forge.Change{Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"}})
+				env.git.commit("main", forge.Change{
+					Files: map[string]string{".tekton/pr.yaml": pipeline("pr", "pull_request"), "OWNERS": "approvers: [somebody]\n"},
+				})
 				prepare(env)
 				owners := env.failOwners()
 				type waiting struct {

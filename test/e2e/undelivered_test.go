@@ -123,14 +123,16 @@ func TestGitLabRedeliversUndelivered(t *testing.T) {
 	onlyInTestAll(t)
 	t.Parallel()
 	forEachOutage(t, func(t *testing.T, long time.Duration) {
-		env := newClaimedEnvironment(t, setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
+		env := newClaimedEnvironment(t,
+			setup{service: gitLab, receivers: 1, controllers: 2, proxied: true, gitlab: gitlab.Options{KeepFailingHooks: true}})
 		g := env.git.(*onGitLab)
 		g.SetHookURL(g.hook, env.receivers[0].URL)
 		env.setConfig("webhook-url", env.receivers[0].URL)
 		sha := env.pushAccepted(map[string]string{".tekton/push.yaml": pipeline("before", "push")})
 		env.awaitCheck(sha, checkName("before"), "success", soon)
 		env.awaitCondition(pacv1alpha1.RepositoryWebhook, "Unknown PermissionMissing", "") // the token's role is Developer
-		env.updateGitLabSecret(map[string]string{"webhook.secret": hookSecret, "provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
+		env.updateGitLabSecret(map[string]string{"webhook.secret": hookSecret,
+			"provider.token": g.CreateToken(gitlab.NewToken{Project: projectName, Level: gitlab.Maintainer}).Value})
 		env.cutAPIServer()
 		commits := env.pushUndelivered(long)
 		env.restoreAPIServer()

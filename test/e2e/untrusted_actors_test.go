@@ -45,7 +45,9 @@ func (env *environment) addLabel(number int, by, label string) delivery {
 		return g.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: projectName, IID: int64(number)})
 	}
 	env.forge.LabelPull(repoName, number, label)
-	return env.forge.PullRequestDelivery(forge.PullEvent{Repo: repoName, Number: number, Action: "labeled", Sender: by, Label: label})
+	return env.forge.PullRequestDelivery(forge.PullEvent{
+		Repo: repoName, Number: number, Action: "labeled", Sender: by, Label: label,
+	})
 }
 
 // reopen closes a pull request and opens it again, as a user, and returns the event.
@@ -76,7 +78,8 @@ func (env *environment) awaitSettledDelivery(d delivery) (event v1alpha1.GitEven
 // requireDisposition waits until the event of a delivery is settled, and requires its disposition.
 func (env *environment) requireDisposition(d delivery, want v1alpha1.Disposition, reason string) {
 	env.t.Helper()
-	if s := env.awaitSettledDelivery(d).Status; s.Disposition != want || s.Plan == nil || s.Plan.Reason != reason || s.Plan.Message == "" {
+	if s := env.awaitSettledDelivery(d).Status; s.Disposition != want || s.Plan == nil || s.Plan.Reason != reason ||
+		s.Plan.Message == "" {
 		env.t.Errorf("the event is %s with %+v, want %s because of %s", s.Disposition, s.Plan, want, reason)
 	}
 }
@@ -195,7 +198,8 @@ func TestForgedBodyStartsNothing(t *testing.T) {
 	ignored := map[string]delivery{
 		"a stranger's merge request in a writer's name": env.forgeBody(opened, "forged-author",
 			`"author_id":`+user("stranger"), `"author_id":`+user("writer")),
-		"a fork's in the place of a branch": env.forgeBody(opened, "forged-source", `"source_project_id":`+fork, `"source_project_id":`+ours),
+		"a fork's in the place of a branch": env.forgeBody(opened, "forged-source", `"source_project_id":`+fork,
+			`"source_project_id":`+ours),
 	}
 	waiting := map[string]delivery{
 		"a stranger's commit on a writer's merge request": env.forgeBody(env.opened(theirs), "forged-head", own, evil),

@@ -66,7 +66,8 @@ func newUpgradeEnvironment(t *testing.T) (*environment, map[string]string) {
 	env.git.commit("main", forge.Change{Files: map[string]string{"README": "words"}, Message: "begin"})
 	commits := map[string]string{}
 	for _, state := range upgradeStates() {
-		commits[state] = env.git.commit(state, forge.Change{Files: map[string]string{".tekton/run.yaml": upgradePipeline(state)}, Message: state})
+		commits[state] = env.git.commit(state,
+			forge.Change{Files: map[string]string{".tekton/run.yaml": upgradePipeline(state)}, Message: state})
 	}
 	goes.Store(true)
 	return env, commits

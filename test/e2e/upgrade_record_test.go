@@ -103,7 +103,8 @@ func createsRun(state string) func(cluster.Call) bool {
 func loseCreateAnswer(proxy *cluster.Proxy, event string) {
 	var made atomic.Bool
 	proxy.Add(cluster.Rule{Do: cluster.Hold(nil), Match: func(c cluster.Call) bool {
-		return made.Load() && (c.Resource == "pipelineruns" && strings.HasPrefix(c.Name, upMade) || c.Resource == "gitevents" && c.Name == event)
+		return made.Load() && (c.Resource == "pipelineruns" && strings.HasPrefix(c.Name, upMade) ||
+			c.Resource == "gitevents" && c.Name == event)
 	}})
 	proxy.Add(cluster.Rule{Count: 1, Do: cluster.ApplyThenDrop(), Match: func(c cluster.Call) bool {
 		is := createsRun(upMade)(c)
@@ -137,8 +138,10 @@ func (env *environment) awaitRecordedStates(commits map[string]string) {
 			known := len(event.Status.Runs) == 1 && event.Status.Runs[0].UID != ""
 			reported := len(event.Status.Checks) == 1 && event.Status.Checks[0].ID != ""
 			concluded := reported && event.Status.Checks[0].Concluded
-			if event.Settled() || known == (name == upPlanned || name == upMade) || concluded != (name == upReported) || name == upPosted && reported {
-				wrong = errors.Join(wrong, fmt.Errorf("%s: settled: %t, the run is known: %t, the check: %t, concluded: %t", name, event.Settled(), known, reported, concluded))
+			if event.Settled() || known == (name == upPlanned || name == upMade) || concluded != (name == upReported) ||
+				name == upPosted && reported {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: settled: %t, the run is known: %t, the check: %t, concluded: %t", name,
+					event.Settled(), known, reported, concluded))
 			}
 		}
 		return wrong

@@ -103,7 +103,8 @@ func (env *environment) restoreRecord() map[string]string {
 		now, err := client.Resource(gitevents).Namespace(o.GetNamespace()).Get(env.ctx, o.GetName(), metav1.GetOptions{})
 		env.must(err)
 		now.Object["status"] = o.Object["status"]
-		env.must(errOf(client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(env.ctx, now, metav1.UpdateOptions{})))
+		env.must(errOf(client.Resource(gitevents).Namespace(o.GetNamespace()).UpdateStatus(env.ctx, now,
+			metav1.UpdateOptions{})))
 	}
 	runs := map[string]string{}
 	for _, state := range upgradeStates() {
@@ -128,7 +129,8 @@ func (env *environment) readRecord(uids map[string]string) map[string][][]byte {
 	env.t.Helper()
 	data, err := os.ReadFile(filepath.Join(upgradeData, "objects.yaml"))
 	env.must(err)
-	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app", metav1.GetOptions{})
+	repository, err := env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Get(env.ctx, "app",
+		metav1.GetOptions{})
 	env.must(err)
 	found := map[string][][]byte{}
 	for _, text := range bytes.Split(data, []byte("---\n")) {
@@ -185,7 +187,8 @@ func (env *environment) restoreChecks() map[string]string {
 		last := calls[len(calls)-1]
 		fresh[write.Check] = fmt.Sprint(last.CheckRunID)
 		if last.HeadSHA != write.SHA {
-			env.t.Fatalf("the check of %s is of %s: commits have other ids than when they were recorded: record anew", write.SHA, last.HeadSHA)
+			env.t.Fatalf("the check of %s is of %s: commits have other ids than when they were recorded: record anew", write.SHA,
+				last.HeadSHA)
 		}
 	}
 	return fresh
@@ -198,5 +201,6 @@ func replaceAll(text string, by map[string]string) string {
 		words = append(words, regexp.QuoteMeta(old))
 	}
 	slices.Sort(words)
-	return regexp.MustCompile(`\b(`+strings.Join(words, "|")+`)\b`).ReplaceAllStringFunc(text, func(old string) string { return by[old] })
+	return regexp.MustCompile(`\b(`+strings.Join(words, "|")+`)\b`).ReplaceAllStringFunc(text,
+		func(old string) string { return by[old] })
 }

@@ -25,7 +25,8 @@ func TestWaitingPipelineBlocksNoOther(t *testing.T) {
 func waitingPipelineBlocksNoOther(t *testing.T, env *environment) {
 	const filter = "pipelinesascode.tekton.dev/on-path-change: "
 	env.push(map[string]string{
-		".tekton/1.yaml": pipeline("one", "push"), ".tekton/2.yaml": pipeline("two", "push"), ".tekton/3.yaml": pipeline("three", "push"),
+		".tekton/1.yaml": pipeline("one", "push"), ".tekton/2.yaml": pipeline("two", "push"),
+		".tekton/3.yaml": pipeline("three", "push"),
 		".tekton/4.yaml": pipeline("four", "push"), ".tekton/5.yaml": pipeline("docs", "push", filter+"'docs/**'"),
 		".tekton/6.yaml": pipeline("code", "push", filter+"'*.go'"),
 	})
@@ -37,7 +38,8 @@ func waitingPipelineBlocksNoOther(t *testing.T, env *environment) {
 	}
 	env.eventually(soon, "two decisions are open", func() error {
 		reasons := env.planReasons(delivery)
-		if !strings.HasPrefix(reasons["docs"], "waiting: listing the changed files") || !strings.HasPrefix(reasons["code"], "waiting: ") {
+		if !strings.HasPrefix(reasons["docs"], "waiting: listing the changed files") ||
+			!strings.HasPrefix(reasons["code"], "waiting: ") {
 			return fmt.Errorf("%v", reasons)
 		}
 		return nil
@@ -66,12 +68,15 @@ func eventWaitsForGlobalRepository(t *testing.T, env *environment) {
 		Do:    cluster.Fault(cluster.Unavailable()),
 	})
 	trusted, _ := env.push(map[string]string{".tekton/a.yaml": pipeline("trusted", "push")})
-	sha := env.git.commit("topic", forge.Change{Files: map[string]string{".tekton/a.yaml": strings.Replace(pipeline("changed", "push"), "[main]", "[topic]", 1)}})
+	sha := env.git.commit("topic", forge.Change{
+		Files: map[string]string{".tekton/a.yaml": strings.Replace(pipeline("changed", "push"), "[main]", "[topic]", 1)},
+	})
 	env.deliver(env.git.pushed("refs/heads/topic"), http.StatusAccepted)
 	env.eventually(soon, "the plan waits", func() error {
 		for _, event := range env.events() {
 			for _, wait := range event.Status.Waits {
-				if wait.Step == "plan" && strings.Contains(wait.Message, "reading the global Repository "+env.Namespace+"/"+global) {
+				if wait.Step == "plan" && strings.Contains(wait.Message,
+					"reading the global Repository "+env.Namespace+"/"+global) {
 					return nil
 				}
 			}
@@ -87,7 +92,8 @@ func eventWaitsForGlobalRepository(t *testing.T, env *environment) {
 	}, metav1.CreateOptions{})
 	env.must(err)
 	events := env.awaitAllSettled(afterFault)
-	if plan := events[0].Status.Plan; plan.DefinitionSHA != trusted || events[0].Status.Disposition != v1alpha1.DispositionIgnored {
+	if plan := events[0].Status.Plan; plan.DefinitionSHA != trusted ||
+		events[0].Status.Disposition != v1alpha1.DispositionIgnored {
 		t.Errorf("%+v: want the definitions of the default branch at %s, which are not for topic", events[0].Status, trusted)
 	}
 }

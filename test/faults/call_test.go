@@ -169,12 +169,15 @@ func pod() map[string]any {
 	limits := map[string]any{"limits": map[string]any{"cpu": "2"}}
 	containers := []any{map[string]any{"name": "one", "image": "test.invalid/any", "resources": limits}}
 	return map[string]any{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "build"}, "spec": map[string]any{"containers": containers},
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "build"},
+		"spec": map[string]any{"containers": containers},
 	}
 }
 
 func post(resource, namespace string, body any) call {
-	return call{method: http.MethodPost, resource: corev1.SchemeGroupVersion.WithResource(resource), namespace: namespace, body: body}
+	return call{
+		method: http.MethodPost, resource: corev1.SchemeGroupVersion.WithResource(resource), namespace: namespace, body: body,
+	}
 }
 
 // get reads one object.

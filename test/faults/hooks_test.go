@@ -42,7 +42,8 @@ func (w *environment) answering(label, path string) hook {
 func (w *environment) install(t *testing.T, h hook) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	kind, path := "ValidatingWebhookConfiguration", registration.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
+	kind, path := "ValidatingWebhookConfiguration",
+		registration.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
 	if h.mutates { // it has the same fields
 		kind, path.Resource = "MutatingWebhookConfiguration", "mutatingwebhookconfigurations"
 	}
@@ -51,10 +52,12 @@ func (w *environment) install(t *testing.T, h hook) {
 		resources = []string{h.resource}
 	}
 	object := &registration.ValidatingWebhookConfiguration{
-		TypeMeta: metav1.TypeMeta{Kind: kind, APIVersion: registration.SchemeGroupVersion.String()}, ObjectMeta: metav1.ObjectMeta{Name: "row-" + h.label},
+		TypeMeta:   metav1.TypeMeta{Kind: kind, APIVersion: registration.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{Name: "row-" + h.label},
 		Webhooks: []registration.ValidatingWebhook{{
-			Name: policyWebhook, ClientConfig: h.client, ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"row": h.label}},
-			SideEffects: &effects, TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
+			Name: policyWebhook, ClientConfig: h.client,
+			ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"row": h.label}},
+			SideEffects:    &effects, TimeoutSeconds: new(cmp.Or(h.seconds, 1)), AdmissionReviewVersions: []string{"v1"},
 			Rules: []registration.RuleWithOperations{{
 				Operations: []registration.OperationType{registration.Create, registration.Update},
 				Rule:       registration.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},

@@ -36,7 +36,8 @@ type judge struct {
 func newJudge(typed kubernetes.Interface) (*judge, error) {
 	j := &judge{typed: typed, held: make(chan struct{})}
 	var err error
-	if j.certificate, j.key, err = cluster.SelfSigned("127.0.0.1", time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)); err != nil {
+	if j.certificate, j.key, err = cluster.SelfSigned("127.0.0.1",
+		time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)); err != nil {
 		return nil, err
 	}
 	pair, err := tls.X509KeyPair(j.certificate, j.key)
@@ -68,13 +69,17 @@ func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return &admissionv1.AdmissionResponse{UID: review.Request.UID, Result: &metav1.Status{Code: code, Message: message}}
 	}
 	answer := map[string]*admissionv1.AdmissionResponse{
-		"/denies":  verdict(0, "image registry.example.com/app has no digest"),
-		"/silent":  {UID: review.Request.UID},
-		"/fails":   verdict(http.StatusInternalServerError, `Get "https://registry.example.com/v2/": context deadline exceeded`),
-		"/busy":    verdict(http.StatusTooManyRequests, "too many reviews at once"),
-		"/echoes":  verdict(http.StatusForbidden, `failed to load context: Get "https://10.96.0.7": dial tcp 10.96.0.7:443: i/o timeout`),
+		"/denies": verdict(0, "image registry.example.com/app has no digest"),
+		"/silent": {UID: review.Request.UID},
+		"/fails": verdict(http.StatusInternalServerError,
+			`Get "https://registry.example.com/v2/": context deadline exceeded`),
+		"/busy": verdict(http.StatusTooManyRequests, "too many reviews at once"),
+		"/echoes": verdict(http.StatusForbidden,
+			`failed to load context: Get "https://10.96.0.7": dial tcp 10.96.0.7:443: i/o timeout`),
 		"/another": {UID: "another", Allowed: true},
-		"/patches": {UID: review.Request.UID, Allowed: true, Patch: []byte("{"), PatchType: new(admissionv1.PatchTypeJSONPatch)},
+		"/patches": {
+			UID: review.Request.UID, Allowed: true, Patch: []byte("{"), PatchType: new(admissionv1.PatchTypeJSONPatch),
+		},
 		"/touches": {UID: review.Request.UID, Allowed: true},
 	}[r.URL.Path]
 	switch r.URL.Path {
@@ -104,5 +109,6 @@ func (j *judge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // touch changes a ResourceQuota while a change of it is judged.
 func (j *judge) touch(ctx context.Context, request *admissionv1.AdmissionRequest) {
 	patch := []byte(`{"metadata":{"annotations":{"touched":"` + string(request.UID) + `"}}}`)
-	_, _ = j.typed.CoreV1().ResourceQuotas(request.Namespace).Patch(ctx, request.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, _ = j.typed.CoreV1().ResourceQuotas(request.Namespace).Patch(ctx, request.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{})
 }

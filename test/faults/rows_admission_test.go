@@ -25,26 +25,44 @@ func webhookRows() []row {
 	const away, failed, denied = fault.ReasonWebhookUnavailable, fault.ReasonWebhookFailed, fault.ReasonDenied
 	return []row{
 		{id: "K2", when: "a webhook's Service has no endpoints", verb: create, cause: withoutEndpoints, reason: away},
-		{id: "K3", when: "a webhook does not answer in time", verb: create, cause: unanswered("k3-slow", "/slow"), reason: away, unknown: true},
-		{id: "K3", when: "a webhook hangs up", verb: create, cause: unanswered("k3-eof", "/hangs-up"), reason: away, unknown: true, varies: true},
-		{id: "K4", when: "a webhook's certificate has expired", verb: create, cause: certified("k4-over", true), reason: away},
-		{id: "K4", when: "a webhook's certificate is of an unknown authority", verb: create, cause: certified("k4-unknown", false), reason: away},
+		{id: "K3", when: "a webhook does not answer in time", verb: create, cause: unanswered("k3-slow", "/slow"),
+			reason: away, unknown: true},
+		{id: "K3", when: "a webhook hangs up", verb: create, cause: unanswered("k3-eof", "/hangs-up"), reason: away,
+			unknown: true, varies: true},
+		{id: "K4", when: "a webhook's certificate has expired", verb: create, cause: certified("k4-over", true),
+			reason: away},
+		{id: "K4", when: "a webhook's certificate is of an unknown authority", verb: create,
+			cause: certified("k4-unknown", false), reason: away},
 		{id: "K5", when: "a webhook answers a page", verb: create, cause: judged("k5-page", "/rubbish"), reason: away},
-		{id: "K5", when: "a webhook answers another question", verb: create, cause: judged("k5-other", "/another"), reason: away},
-		{id: "K5", when: "a webhook's patch cannot be read", verb: create, cause: mutated("k5-patch", "/patches"), reason: away},
-		{id: "K7", when: "Tekton refuses a new PipelineRun", verb: create, cause: tektonDenies, class: fault.Invalid, reason: denied},
-		{id: "K7", when: "a webhook refuses a new PipelineRun", verb: create, cause: judged("k7-create", "/denies"), class: fault.Invalid, reason: denied},
-		{id: "K7", when: "a webhook refuses it without a word", verb: create, cause: judged("k7-silent", "/silent"), class: fault.Invalid, reason: denied},
-		{id: "K7", when: "a webhook refuses it in a dry run", verb: dry, cause: judgedDry("k7-dry", "/denies"), class: fault.Invalid, reason: denied},
-		{id: "K7", when: "a webhook refuses a change", verb: patched, cause: judgedPatch("k7-patch", "/denies"), class: fault.Operator, reason: denied},
-		{id: "K8", when: "a webhook refuses with code 500", verb: create, cause: judged("k8-fails", "/fails"), reason: failed},
+		{id: "K5", when: "a webhook answers another question", verb: create, cause: judged("k5-other", "/another"),
+			reason: away},
+		{id: "K5", when: "a webhook's patch cannot be read", verb: create, cause: mutated("k5-patch", "/patches"),
+			reason: away},
+		{id: "K7", when: "Tekton refuses a new PipelineRun", verb: create, cause: tektonDenies, class: fault.Invalid,
+			reason: denied},
+		{id: "K7", when: "a webhook refuses a new PipelineRun", verb: create, cause: judged("k7-create", "/denies"),
+			class: fault.Invalid, reason: denied},
+		{id: "K7", when: "a webhook refuses it without a word", verb: create, cause: judged("k7-silent", "/silent"),
+			class: fault.Invalid, reason: denied},
+		{id: "K7", when: "a webhook refuses it in a dry run", verb: dry, cause: judgedDry("k7-dry", "/denies"),
+			class: fault.Invalid, reason: denied},
+		{id: "K7", when: "a webhook refuses a change", verb: patched, cause: judgedPatch("k7-patch", "/denies"),
+			class: fault.Operator, reason: denied},
+		{id: "K8", when: "a webhook refuses with code 500", verb: create, cause: judged("k8-fails", "/fails"),
+			reason: failed},
 		{id: "K8", when: "a webhook refuses with code 429", verb: create, cause: judged("k8-busy", "/busy"), reason: failed},
-		{id: "K9", when: "a webhook refuses in the words of an outage", verb: create, cause: judged("k9", "/echoes"), reason: fault.ReasonDenialEchoesOutage},
-		{id: "K10", when: "a policy refuses a new PipelineRun", verb: create, cause: policyDenies, class: fault.Invalid, reason: denied},
-		{id: "K10", when: "a policy refuses a change", verb: patched, cause: policyDeniesPatch, class: fault.Operator, reason: denied},
-		{id: "K37", when: "Tekton refuses a change of a run that has started", verb: patched, cause: changed("k37-started", "Running"), class: fault.Conflict, reason: fault.ReasonAlreadyStarted},
-		{id: "K37", when: "Tekton refuses a change of a run that is complete", verb: patched, cause: changed("k37-complete", "Succeeded"), class: fault.Conflict, reason: fault.ReasonAlreadyComplete},
-		{id: "K38", when: "a webhook does not support dry run", verb: dry, cause: withoutDryRun, class: fault.Ignored, reason: fault.ReasonNoDryRun},
+		{id: "K9", when: "a webhook refuses in the words of an outage", verb: create, cause: judged("k9", "/echoes"),
+			reason: fault.ReasonDenialEchoesOutage},
+		{id: "K10", when: "a policy refuses a new PipelineRun", verb: create, cause: policyDenies, class: fault.Invalid,
+			reason: denied},
+		{id: "K10", when: "a policy refuses a change", verb: patched, cause: policyDeniesPatch, class: fault.Operator,
+			reason: denied},
+		{id: "K37", when: "Tekton refuses a change of a run that has started", verb: patched,
+			cause: changed("k37-started", "Running"), class: fault.Conflict, reason: fault.ReasonAlreadyStarted},
+		{id: "K37", when: "Tekton refuses a change of a run that is complete", verb: patched,
+			cause: changed("k37-complete", "Succeeded"), class: fault.Conflict, reason: fault.ReasonAlreadyComplete},
+		{id: "K38", when: "a webhook does not support dry run", verb: dry, cause: withoutDryRun, class: fault.Ignored,
+			reason: fault.ReasonNoDryRun},
 	}
 }
 
@@ -190,7 +208,8 @@ func webhookAway(t *testing.T, w *environment) {
 			t.Error(err)
 		}
 	})
-	works(t, func(ctx context.Context) error { // the API server's connections of before break in several ways, a new one in one
+	// the API server's connections of before break in several ways, a new one in one
+	works(t, func(ctx context.Context) error {
 		err := create("k1").do(ctx, w.config)
 		if err == nil {
 			return errors.New("nothing listens where Tekton's webhook should be, and a create works")
@@ -208,8 +227,11 @@ func awayRows() []row {
 	const away = fault.ReasonWebhookUnavailable
 	change := patch(cluster.PipelineRuns(), ci, "stored", `{"metadata":{"annotations":{"a":"b"}}}`)
 	return []row{
-		{id: "K1", when: "nothing listens where a webhook should be", verb: fault.VerbCreate, cause: asked(create("k1")), reason: away, varies: true},
-		{id: "K1", when: "nothing listens, at a change", verb: fault.VerbPatch, cause: asked(change), reason: away, varies: true},
-		{id: "K6", when: "nothing listens where a conversion webhook should be", verb: fault.VerbRead, cause: asked(get(beta, ci, "stored")), reason: away, varies: true},
+		{id: "K1", when: "nothing listens where a webhook should be", verb: fault.VerbCreate, cause: asked(create("k1")),
+			reason: away, varies: true},
+		{id: "K1", when: "nothing listens, at a change", verb: fault.VerbPatch, cause: asked(change), reason: away,
+			varies: true},
+		{id: "K6", when: "nothing listens where a conversion webhook should be", verb: fault.VerbRead,
+			cause: asked(get(beta, ci, "stored")), reason: away, varies: true},
 	}
 }

@@ -46,7 +46,8 @@ func continued(t *testing.T, w *environment) error {
 // longAgo is the error in a watch that the API server starts and ends at once.
 func longAgo(t *testing.T, w *environment) error {
 	w.compact(t)
-	list := get(corev1.SchemeGroupVersion.WithResource("configmaps"), ci, "").with("watch", "true").with("resourceVersion", "1").with("timeoutSeconds", "5")
+	list := get(corev1.SchemeGroupVersion.WithResource("configmaps"), ci, "").with("watch", "true").with("resourceVersion",
+		"1").with("timeoutSeconds", "5")
 	data, err := list.answer(t.Context(), w.odd)
 	if err != nil {
 		return err

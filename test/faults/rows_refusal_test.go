@@ -27,23 +27,39 @@ func refusalRows() []row {
 	elsewhere := create("k19")
 	elsewhere.resource = unserved
 	return []row{
-		{id: "K11", when: "the API server finds a new PipelineRun invalid", verb: created, cause: asked(misnamed()), class: fault.Invalid, reason: invalid},
-		{id: "K11", when: "it cannot read it strictly", verb: created, cause: asked(doubled()), class: fault.Invalid, reason: invalid},
-		{id: "K11", when: "it finds a change invalid", verb: patched, cause: invalidPatch, class: fault.Operator, reason: invalid},
-		{id: "K12", when: "a right is missing", verb: created, cause: asUnboundAccount, class: fault.Operator, reason: forbidden},
-		{id: "K13", when: "a ResourceQuota is used up", verb: created, cause: asked(create("k13").in("full")), class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
-		{id: "K14", when: "others change a ResourceQuota all the time", verb: created, cause: contended, class: fault.Conflict, reason: fault.ReasonConflict},
-		{id: "K15", when: "a LimitRange refuses a new Pod", verb: created, cause: refusedPod("limited"), class: fault.Invalid, reason: denied},
-		{id: "K15", when: "Pod Security refuses a new Pod", verb: created, cause: refusedPod("restricted"), class: fault.Invalid, reason: denied},
-		{id: "K16", when: "the namespace is being deleted", verb: created, cause: leaving, class: fault.Operator, reason: fault.ReasonNamespaceTerminating},
-		{id: "K17", when: "an admission plug-in is not ready", verb: created, cause: notReady, reason: fault.ReasonUnavailable},
-		{id: "K18", when: "the namespace is missing", verb: created, cause: asked(create("k18").in("nowhere")), class: fault.Operator, reason: fault.ReasonNamespaceMissing},
-		{id: "K19", when: "a version is not served, at a create", verb: created, cause: asked(elsewhere), class: fault.Operator, reason: fault.ReasonNotServed},
-		{id: "K19", when: "a version is not served, at a list", verb: read, cause: asked(get(unserved, ci, "")), class: fault.Operator, reason: fault.ReasonNotServed},
-		{id: "K20", when: "the object is gone", verb: patched, cause: asked(patch(runs, ci, "gone", `{"metadata":{"annotations":{"a":"b"}}}`)), reason: fault.ReasonNotFound},
-		{id: "K21", when: "the object was changed meanwhile", verb: update, cause: outdated, class: fault.Conflict, reason: fault.ReasonConflict},
+		{id: "K11", when: "the API server finds a new PipelineRun invalid", verb: created, cause: asked(misnamed()),
+			class: fault.Invalid, reason: invalid},
+		{id: "K11", when: "it cannot read it strictly", verb: created, cause: asked(doubled()), class: fault.Invalid,
+			reason: invalid},
+		{id: "K11", when: "it finds a change invalid", verb: patched, cause: invalidPatch, class: fault.Operator,
+			reason: invalid},
+		{id: "K12", when: "a right is missing", verb: created, cause: asUnboundAccount, class: fault.Operator,
+			reason: forbidden},
+		{id: "K13", when: "a ResourceQuota is used up", verb: created, cause: asked(create("k13").in("full")),
+			class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
+		{id: "K14", when: "others change a ResourceQuota all the time", verb: created, cause: contended,
+			class: fault.Conflict, reason: fault.ReasonConflict},
+		{id: "K15", when: "a LimitRange refuses a new Pod", verb: created, cause: refusedPod("limited"), class: fault.Invalid,
+			reason: denied},
+		{id: "K15", when: "Pod Security refuses a new Pod", verb: created, cause: refusedPod("restricted"),
+			class: fault.Invalid, reason: denied},
+		{id: "K16", when: "the namespace is being deleted", verb: created, cause: leaving, class: fault.Operator,
+			reason: fault.ReasonNamespaceTerminating},
+		{id: "K17", when: "an admission plug-in is not ready", verb: created, cause: notReady,
+			reason: fault.ReasonUnavailable},
+		{id: "K18", when: "the namespace is missing", verb: created, cause: asked(create("k18").in("nowhere")),
+			class: fault.Operator, reason: fault.ReasonNamespaceMissing},
+		{id: "K19", when: "a version is not served, at a create", verb: created, cause: asked(elsewhere),
+			class: fault.Operator, reason: fault.ReasonNotServed},
+		{id: "K19", when: "a version is not served, at a list", verb: read, cause: asked(get(unserved, ci, "")),
+			class: fault.Operator, reason: fault.ReasonNotServed},
+		{id: "K20", when: "the object is gone", verb: patched,
+			cause: asked(patch(runs, ci, "gone", `{"metadata":{"annotations":{"a":"b"}}}`)), reason: fault.ReasonNotFound},
+		{id: "K21", when: "the object was changed meanwhile", verb: update, cause: outdated, class: fault.Conflict,
+			reason: fault.ReasonConflict},
 		{id: "K22", when: "the object exists", verb: created, cause: twice("k22", ""), reason: fault.ReasonAlreadyExists},
-		{id: "K23", when: "a generated name is taken", verb: created, cause: twice("k23", "k2"), reason: fault.ReasonAlreadyExists},
+		{id: "K23", when: "a generated name is taken", verb: created, cause: twice("k23", "k2"),
+			reason: fault.ReasonAlreadyExists},
 	}
 }
 
@@ -60,14 +76,16 @@ func misnamed() call {
 
 func doubled() call {
 	c := create("k11").with("fieldValidation", metav1.FieldValidationStrict)
-	c.body = []byte(`{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","kind":"PipelineRun","metadata":{"name":"build"},"spec":{}}`)
+	c.body = []byte(
+		`{"apiVersion":"tekton.dev/v1","kind":"PipelineRun","kind":"PipelineRun","metadata":{"name":"build"},"spec":{}}`)
 	c.headers = map[string]string{"Content-Type": "application/json"}
 	return c
 }
 
 func invalidPatch(t *testing.T, w *environment) error {
 	w.store(t, pending("k11"))
-	return patch(cluster.PipelineRuns(), ci, "k11", `{"metadata":{"annotations":{"not a name":"x"}}}`).do(t.Context(), w.config)
+	return patch(cluster.PipelineRuns(), ci, "k11", `{"metadata":{"annotations":{"not a name":"x"}}}`).do(t.Context(),
+		w.config)
 }
 
 // as returns the configuration of a service account of namespace ci.
@@ -173,23 +191,30 @@ func freshQuotaRows() []row {
 			t.Fatal(err)
 		}
 		quota.Status.Hard = quota.Spec.Hard
-		if _, err := w.typed.CoreV1().ResourceQuotas("fresh").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+		if _, err := w.typed.CoreV1().ResourceQuotas("fresh").UpdateStatus(t.Context(), quota,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return w.refused(t, create("k13").in("fresh"))
 	}
-	return []row{{id: "K13", when: "what is used of a ResourceQuota is not known yet", verb: fault.VerbCreate, cause: fresh, class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry}}
+	return []row{{id: "K13", when: "what is used of a ResourceQuota is not known yet", verb: fault.VerbCreate,
+		cause: fresh, class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry}}
 }
 
 // sizeRows: K27. etcd takes 1.5 MiB, the API server sends it 2 MiB, and reads 3 MiB itself.
 func sizeRows() []row {
 	const create, patched, large = fault.VerbCreate, fault.VerbPatch, fault.ReasonTooLarge
 	return []row{
-		{id: "K27", when: "a new PipelineRun is too large for etcd", verb: create, cause: asked(sized(1700)), class: fault.Invalid, reason: large},
-		{id: "K27", when: "it is too large to be sent to etcd", verb: create, cause: asked(sized(2500)), class: fault.Invalid, reason: large},
-		{id: "K27", when: "it is too large for the API server", verb: create, cause: asked(sized(3500)), class: fault.Invalid, reason: large},
-		{id: "K27", when: "its annotations are too large", verb: create, cause: asked(annotated(300)), class: fault.Invalid, reason: fault.ReasonInvalid},
-		{id: "K27", when: "a change makes an object too large for etcd", verb: patched, cause: grown, class: fault.Operator, reason: large},
+		{id: "K27", when: "a new PipelineRun is too large for etcd", verb: create, cause: asked(sized(1700)),
+			class: fault.Invalid, reason: large},
+		{id: "K27", when: "it is too large to be sent to etcd", verb: create, cause: asked(sized(2500)), class: fault.Invalid,
+			reason: large},
+		{id: "K27", when: "it is too large for the API server", verb: create, cause: asked(sized(3500)), class: fault.Invalid,
+			reason: large},
+		{id: "K27", when: "its annotations are too large", verb: create, cause: asked(annotated(300)), class: fault.Invalid,
+			reason: fault.ReasonInvalid},
+		{id: "K27", when: "a change makes an object too large for etcd", verb: patched, cause: grown, class: fault.Operator,
+			reason: large},
 	}
 }
 
@@ -209,6 +234,7 @@ func annotated(kib int) call {
 
 // grown changes a Role, whose size neither Tekton nor another limit restricts.
 func grown(t *testing.T, w *environment) error {
-	large := `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["` + strings.Repeat("x", 1700<<10) + `"]}]}`
+	large := `{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["` + strings.Repeat("x",
+		1700<<10) + `"]}]}`
 	return patch(rbacv1.SchemeGroupVersion.WithResource("roles"), ci, "large", large).do(t.Context(), w.config)
 }

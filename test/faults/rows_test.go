@@ -101,7 +101,8 @@ func classified(t *testing.T, r row) *fault.Error {
 		t.Fatal("it worked")
 	}
 	got := fault.FromKube(r.verb, err)
-	if diff := cmp.Diff(r.want(), got, cmpopts.IgnoreUnexported(fault.Error{}), cmpopts.IgnoreFields(fault.Error{}, "Message", "Remedy")); diff != "" {
+	if diff := cmp.Diff(r.want(), got, cmpopts.IgnoreUnexported(fault.Error{}),
+		cmpopts.IgnoreFields(fault.Error{}, "Message", "Remedy")); diff != "" {
 		t.Errorf("%v\n(-want +got):\n%s", err, diff)
 	}
 	return got

@@ -30,16 +30,25 @@ func serverErrorRows() []row {
 	calendar.headers = map[string]string{"Accept": "text/calendar"}
 	nameless := call{method: http.MethodPut, resource: maps, namespace: ci, body: configMap("")}
 	return []row{
-		{id: "K29", when: "priority and fairness refuses", verb: create, cause: tooMany, class: fault.Throttled, reason: fault.ReasonThrottled, wait: time.Second},
+		{id: "K29", when: "priority and fairness refuses", verb: create, cause: tooMany, class: fault.Throttled,
+			reason: fault.ReasonThrottled, wait: time.Second},
 		{id: "K30", when: "an aggregated API server is away", verb: read, cause: asked(get(things, ci, "")), reason: away},
-		{id: "K30", when: "an API server is shutting down (written)", verb: create, cause: written(apierrors.NewServiceUnavailable("apiserver is shutting down")), reason: away},
-		{id: "K31", when: "a proxy in front of the API server answers 502", verb: create, cause: proxied(http.StatusBadGateway), reason: away, unknown: true},
-		{id: "K31", when: "it answers 503", verb: patched, cause: proxied(http.StatusServiceUnavailable), reason: away, unknown: true},
-		{id: "K31", when: "it answers 504", verb: create, cause: proxied(http.StatusGatewayTimeout), reason: fault.ReasonTimeout, unknown: true},
-		{id: "K32", when: "the API server does not accept our token", verb: create, cause: asUnknownToken, reason: fault.ReasonUnauthorized},
-		{id: "K34", when: "a method is not allowed", verb: update, cause: asked(nameless), class: fault.Operator, reason: unsupported},
-		{id: "K34", when: "a media type is not spoken", verb: read, cause: asked(calendar), class: fault.Operator, reason: unsupported},
-		{id: "K34", when: "a kind of patch is not known", verb: patched, cause: asked(text), class: fault.Operator, reason: unsupported},
+		{id: "K30", when: "an API server is shutting down (written)", verb: create,
+			cause: written(apierrors.NewServiceUnavailable("apiserver is shutting down")), reason: away},
+		{id: "K31", when: "a proxy in front of the API server answers 502", verb: create,
+			cause: proxied(http.StatusBadGateway), reason: away, unknown: true},
+		{id: "K31", when: "it answers 503", verb: patched, cause: proxied(http.StatusServiceUnavailable), reason: away,
+			unknown: true},
+		{id: "K31", when: "it answers 504", verb: create, cause: proxied(http.StatusGatewayTimeout),
+			reason: fault.ReasonTimeout, unknown: true},
+		{id: "K32", when: "the API server does not accept our token", verb: create, cause: asUnknownToken,
+			reason: fault.ReasonUnauthorized},
+		{id: "K34", when: "a method is not allowed", verb: update, cause: asked(nameless), class: fault.Operator,
+			reason: unsupported},
+		{id: "K34", when: "a media type is not spoken", verb: read, cause: asked(calendar), class: fault.Operator,
+			reason: unsupported},
+		{id: "K34", when: "a kind of patch is not known", verb: patched, cause: asked(text), class: fault.Operator,
+			reason: unsupported},
 	}
 }
 
@@ -122,11 +131,16 @@ func transportRows() []row {
 		return func(t *testing.T, w *environment) error { return create("k35").do(t.Context(), reach(w)) }
 	}
 	return []row{
-		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused), reason: gone, unknown: true},
-		{id: "K35", when: "the API server's certificate has expired", verb: created, cause: through(expired), reason: gone, unknown: true},
-		{id: "K35", when: "its certificate is of an unknown authority", verb: created, cause: through(unknown), reason: gone, unknown: true},
-		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: behind("k35", cluster.Drop()), reason: gone, unknown: true, varies: true},
-		{id: "K35", when: "our own limit lets nothing through in time", verb: created, cause: limited, reason: gone, unknown: true},
+		{id: "K35", when: "nothing listens where the API server should be", verb: created, cause: through(refused),
+			reason: gone, unknown: true},
+		{id: "K35", when: "the API server's certificate has expired", verb: created, cause: through(expired), reason: gone,
+			unknown: true},
+		{id: "K35", when: "its certificate is of an unknown authority", verb: created, cause: through(unknown), reason: gone,
+			unknown: true},
+		{id: "K35", when: "the connection is closed without an answer", verb: created, cause: behind("k35", cluster.Drop()),
+			reason: gone, unknown: true, varies: true},
+		{id: "K35", when: "our own limit lets nothing through in time", verb: created, cause: limited, reason: gone,
+			unknown: true},
 		{id: "K36", when: "our process ends", verb: created, cause: canceled, reason: fault.ReasonCanceled, unknown: true},
 		{id: "K36", when: "our process ends, at a read", verb: read, cause: canceled, reason: fault.ReasonCanceled},
 	}

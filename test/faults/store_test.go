@@ -47,14 +47,17 @@ func (w *environment) disarm(ctx context.Context) error {
 	}
 	err := w.etcd(ctx, "/v3/maintenance/alarm", `{"action":"GET"}`, &raised)
 	for _, alarm := range raised.Alarms {
-		err = errors.Join(err, w.etcd(ctx, "/v3/maintenance/alarm", `{"action":"DEACTIVATE","alarm":"NOSPACE","memberID":"`+alarm.MemberID+`"}`, nil))
+		err = errors.Join(err, w.etcd(ctx, "/v3/maintenance/alarm",
+			`{"action":"DEACTIVATE","alarm":"NOSPACE","memberID":"`+alarm.MemberID+`"}`, nil))
 	}
 	return err
 }
 
 // write stores something and returns its revision.
 func (w *environment) write(ctx context.Context) (revision string, err error) {
-	c := post("configmaps", ci, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "any-"}})
+	c := post("configmaps", ci, map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "any-"},
+	})
 	data, err := c.answer(ctx, w.config)
 	if err != nil {
 		return "", err
@@ -96,8 +99,10 @@ func etcdHangs(t *testing.T, w *environment) {
 func etcdHungRows() []row {
 	short := create("k28").with("timeout", "1s")
 	return []row{
-		{id: "K28", when: "etcd does not answer in time", verb: fault.VerbCreate, cause: asked(short), reason: fault.ReasonTimeout, unknown: true},
-		{id: "K14", when: "what is used of a ResourceQuota cannot be written in time", verb: fault.VerbCreate, cause: asked(create("k14").in("roomy")), reason: fault.ReasonUnavailable, unknown: true},
+		{id: "K28", when: "etcd does not answer in time", verb: fault.VerbCreate, cause: asked(short),
+			reason: fault.ReasonTimeout, unknown: true},
+		{id: "K14", when: "what is used of a ResourceQuota cannot be written in time", verb: fault.VerbCreate,
+			cause: asked(create("k14").in("roomy")), reason: fault.ReasonUnavailable, unknown: true},
 	}
 }
 
@@ -113,7 +118,8 @@ func etcdWithoutMajority(t *testing.T, w *environment) {
 // noMajorityRows: K24.
 func noMajorityRows() []row {
 	return []row{
-		{id: "K24", when: "etcd has no majority", verb: fault.VerbCreate, cause: asked(create("k24")), reason: fault.ReasonUnavailable, unknown: true, varies: true},
+		{id: "K24", when: "etcd has no majority", verb: fault.VerbCreate, cause: asked(create("k24")),
+			reason: fault.ReasonUnavailable, unknown: true, varies: true},
 	}
 }
 
@@ -131,8 +137,10 @@ func goneRows() []row {
 	short := create("k25").with("timeout", "1s")
 	timeout := apierrors.NewServerTimeout(cluster.PipelineRuns().GroupResource(), "create", 2)
 	return []row{
-		{id: "K25", when: "nothing listens where etcd should be", verb: fault.VerbCreate, cause: asked(short), reason: fault.ReasonTimeout, unknown: true},
-		{id: "K25", when: "etcd cannot be reached (written)", verb: fault.VerbCreate, cause: written(timeout), class: fault.Throttled, reason: fault.ReasonThrottled, wait: 2 * time.Second, unknown: true},
+		{id: "K25", when: "nothing listens where etcd should be", verb: fault.VerbCreate, cause: asked(short),
+			reason: fault.ReasonTimeout, unknown: true},
+		{id: "K25", when: "etcd cannot be reached (written)", verb: fault.VerbCreate, cause: written(timeout),
+			class: fault.Throttled, reason: fault.ReasonThrottled, wait: 2 * time.Second, unknown: true},
 	}
 }
 
@@ -154,7 +162,8 @@ func etcdFull(t *testing.T, w *environment) {
 // fullRows: K26.
 func fullRows() []row {
 	return []row{
-		{id: "K26", when: "etcd has no space left", verb: fault.VerbCreate, cause: asked(create("k26")), reason: fault.ReasonStoreFull},
+		{id: "K26", when: "etcd has no space left", verb: fault.VerbCreate, cause: asked(create("k26")),
+			reason: fault.ReasonStoreFull},
 	}
 }
 
@@ -169,6 +178,7 @@ func serverHungRows() []row {
 		return create("k35").do(ctx, w.config)
 	}
 	return []row{
-		{id: "K35", when: "the API server does not answer", verb: fault.VerbCreate, cause: frozen, reason: fault.ReasonTimeout, unknown: true},
+		{id: "K35", when: "the API server does not answer", verb: fault.VerbCreate, cause: frozen,
+			reason: fault.ReasonTimeout, unknown: true},
 	}
 }

@@ -102,7 +102,9 @@ func (r *repo) collaboratorJSON(g *GitHub, u *account) object {
 	rank := roleRank(role)
 	o := u.json(g)
 	o["role_name"] = role
-	o["permissions"] = object{"pull": rank >= 1, "triage": rank >= 2, "push": rank >= 3, "maintain": rank >= 4, "admin": rank >= 5}
+	o["permissions"] = object{
+		"pull": rank >= 1, "triage": rank >= 2, "push": rank >= 3, "maintain": rank >= 4, "admin": rank >= 5,
+	}
 	return o
 }
 

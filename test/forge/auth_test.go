@@ -34,16 +34,32 @@ func TestAppJWT(t *testing.T) {
 		status  int
 		message string
 	}{
-		"a good token names its App":                  {claims: claims(nil), status: 200},
-		"the issuer may be a number":                  {claims: claims(map[string]any{"iss": 7}), status: 200},
-		"a clock half a minute ahead is tolerated":    {claims: claims(map[string]any{"iat": now.Add(30 * time.Second).Unix()}), status: 200},
-		"a clock two minutes ahead is not":            {claims: claims(map[string]any{"iat": now.Add(2 * time.Minute).Unix()}), status: 401, message: badIat},
-		"an expired token is refused":                 {claims: claims(map[string]any{"exp": now.Add(-time.Second).Unix()}), status: 401, message: badExp},
-		"a token without exp is refused":              {claims: claims(map[string]any{"exp": nil}), status: 401, message: badExp},
-		"a token for longer than 10 minutes is not":   {claims: claims(map[string]any{"exp": now.Add(11 * time.Minute).Unix()}), status: 401, message: farExp},
-		"a token of another key cannot be decoded":    {claims: claims(nil), key: testKey(t), status: 401, message: undecodable},
-		"an unknown App is not found":                 {claims: claims(map[string]any{"iss": "8"}), status: 404, message: "Integration not found"},
-		"a JWT needs Bearer, the word token won't do": {claims: claims(nil), scheme: "token", status: 401, message: undecodable},
+		"a good token names its App": {claims: claims(nil), status: 200},
+		"the issuer may be a number": {claims: claims(map[string]any{"iss": 7}), status: 200},
+		"a clock half a minute ahead is tolerated": {
+			claims: claims(map[string]any{"iat": now.Add(30 * time.Second).Unix()}), status: 200,
+		},
+		"a clock two minutes ahead is not": {
+			claims: claims(map[string]any{"iat": now.Add(2 * time.Minute).Unix()}), status: 401, message: badIat,
+		},
+		"an expired token is refused": {
+			claims: claims(map[string]any{"exp": now.Add(-time.Second).Unix()}), status: 401, message: badExp,
+		},
+		"a token without exp is refused": {
+			claims: claims(map[string]any{"exp": nil}), status: 401, message: badExp,
+		},
+		"a token for longer than 10 minutes is not": {
+			claims: claims(map[string]any{"exp": now.Add(11 * time.Minute).Unix()}), status: 401, message: farExp,
+		},
+		"a token of another key cannot be decoded": {
+			claims: claims(nil), key: testKey(t), status: 401, message: undecodable,
+		},
+		"an unknown App is not found": {
+			claims: claims(map[string]any{"iss": "8"}), status: 404, message: "Integration not found",
+		},
+		"a JWT needs Bearer, the word token won't do": {
+			claims: claims(nil), scheme: "token", status: 401, message: undecodable,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			auth := stdcmp.Or(tc.scheme, "Bearer") + " " + signJWT(t, stdcmp.Or(tc.key, w.app.PrivateKeyPEM), tc.claims)
@@ -78,7 +94,9 @@ func TestTokenScope(t *testing.T) {
 	}
 	w.SetInstalledRepos(w.inst, "org/app", "org/other")
 	tok := w.token(w.inst, map[string]any{"repository_ids": []int64{w.repo.ID}})
-	narrow := w.token(w.inst, map[string]any{"repositories": []string{"app"}, "permissions": map[string]string{"contents": "read"}})
+	narrow := w.token(w.inst, map[string]any{
+		"repositories": []string{"app"}, "permissions": map[string]string{"contents": "read"},
+	})
 	check := map[string]any{"name": "n", "head_sha": w.sha}
 	for name, tc := range map[string]struct {
 		method, path, auth string
@@ -105,7 +123,8 @@ func TestTokenScope(t *testing.T) {
 		}
 	}
 	r := w.do("POST", "/repos/org/app/check-runs", narrow, check)
-	if got := r.Header.Get("X-Accepted-GitHub-Permissions"); got != "checks=write" || r.message() != "Resource not accessible by integration" {
+	if got := r.Header.Get("X-Accepted-GitHub-Permissions"); got != "checks=write" ||
+		r.message() != "Resource not accessible by integration" {
 		t.Errorf("the refusal names %q and says %q", got, r.message())
 	}
 }

@@ -93,7 +93,8 @@ func (s *schema) check(body map[string]any, create bool) {
 	if create {
 		s.required(body, "name", "head_sha")
 	}
-	for _, f := range []string{"name", "head_sha", "details_url", "external_id", "status", "conclusion", "started_at", "completed_at"} {
+	for _, f := range []string{"name", "head_sha", "details_url", "external_id", "status", "conclusion", "started_at",
+		"completed_at"} {
 		s.isString(body, f)
 	}
 	for _, f := range []string{"name", "head_sha"} {

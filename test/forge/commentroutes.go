@@ -84,7 +84,9 @@ func (c *call) commentBody() string {
 	case strings.TrimSpace(*req.Body) == "":
 		refusal = validationFailed(c.rt.doc, fieldError{"IssueComment", "missing_field", "body", ""})
 	case utf8.RuneCountInString(*req.Body) > maxComment:
-		refusal = validationFailed(c.rt.doc, fieldError{"IssueComment", "unprocessable", "data", fmt.Sprintf("Body is too long (maximum is %d characters)", maxComment)})
+		refusal = validationFailed(c.rt.doc, fieldError{
+			"IssueComment", "unprocessable", "data", fmt.Sprintf("Body is too long (maximum is %d characters)", maxComment),
+		})
 	default:
 		return *req.Body
 	}
@@ -96,10 +98,13 @@ func createComment(c *call) answer {
 	p := c.pull()
 	body := c.commentBody()
 	if p.locked {
-		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/", "Unable to create comment because issue is locked.")
+		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/",
+			"Unable to create comment because issue is locked.")
 	}
 	now := c.g.now()
-	m := &comment{id: c.g.core.NextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now}
+	m := &comment{
+		id: c.g.core.NextID(), repo: c.repo, pull: int64(p.number), by: c.bot(), body: body, at: now, updated: now,
+	}
 	c.g.comments = append(c.g.comments, m)
 	return created(m.json(c.g))
 }
@@ -127,5 +132,6 @@ func listComments(c *call) answer {
 
 func (m *comment) json(g *GitHub) object {
 	return object{"id": m.id, "body": m.body, "user": m.by.json(g), "created_at": m.at.Format(time.RFC3339),
-		"updated_at": m.updated.Format(time.RFC3339), "html_url": m.repo.html(g) + "/pull/" + itoa(m.pull) + "#issuecomment-" + itoa(m.id)}
+		"updated_at": m.updated.Format(time.RFC3339),
+		"html_url":   m.repo.html(g) + "/pull/" + itoa(m.pull) + "#issuecomment-" + itoa(m.id)}
 }

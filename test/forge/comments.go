@@ -76,14 +76,16 @@ func (p *pull) issue(g *GitHub) object {
 	self := p.base.api(g) + "/issues/" + itoa(int64(p.number))
 	comments := len(g.commentsOf(p.base, int64(p.number)))
 	o := object{
-		"url": self, "repository_url": p.base.api(g), "labels_url": self + "/labels{/name}", "comments_url": self + "/comments",
-		"events_url": self + "/events", "timeline_url": self + "/timeline", "html_url": pull["html_url"],
+		"url": self, "repository_url": p.base.api(g), "labels_url": self + "/labels{/name}",
+		"comments_url": self + "/comments",
+		"events_url":   self + "/events", "timeline_url": self + "/timeline", "html_url": pull["html_url"],
 		"node_id": nodeID("PR", p.id), "comments": comments, "reactions": reactions(self),
 		"assignee": nil, "milestone": nil, "active_lock_reason": nil, "performed_via_github_app": nil, "state_reason": nil,
 		"pull_request": object{"url": pull["url"], "html_url": pull["html_url"], "diff_url": pull["diff_url"],
 			"patch_url": p.base.html(g) + "/pull/" + itoa(int64(p.number)) + ".patch", "merged_at": pull["merged_at"]},
 	}
-	for _, same := range []string{"id", "number", "title", "body", "user", "labels", "state", "locked", "assignees", "draft",
+	for _, same := range []string{"id", "number", "title", "body", "user", "labels", "state", "locked", "assignees",
+		"draft",
 		"created_at", "updated_at", "closed_at", "author_association"} {
 		o[same] = pull[same]
 	}

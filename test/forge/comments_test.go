@@ -118,10 +118,12 @@ func TestCommentsOfApps(t *testing.T) {
 		t.Errorf("comments over the API: %.500v", list)
 	}
 	w.LockPull("org/app", n, true)
-	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.Status != 403 || !strings.Contains(string(r.Body), "issue is locked") {
+	if r := w.do("POST", at+"1/comments", token, object{"body": "x"}); r.Status != 403 ||
+		!strings.Contains(string(r.Body), "issue is locked") {
 		t.Errorf("in a locked conversation: %d %s", r.Status, r.Body)
 	}
-	if all := w.Comments("org/app", n); len(all) != 3 || all[1].Body != "two" || all[1].Edits != 1 || all[0].Author != "bob" {
+	if all := w.Comments("org/app", n); len(all) != 3 || all[1].Body != "two" || all[1].Edits != 1 ||
+		all[0].Author != "bob" {
 		t.Errorf("comments %.200v", all)
 	}
 }

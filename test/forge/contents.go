@@ -145,7 +145,8 @@ func getBlob(c *call) answer {
 		return notFound(c.rt.doc)
 	}
 	if strings.Contains(c.r.Header.Get("Accept"), ".raw") {
-		return answer{Status: http.StatusOK, Raw: o.Blob}.With("Content-Type", "application/vnd.github.raw+json; charset=utf-8")
+		return answer{Status: http.StatusOK, Raw: o.Blob}.With("Content-Type",
+			"application/vnd.github.raw+json; charset=utf-8")
 	}
 	return ok(object{"sha": sha, "node_id": "B_" + sha, "size": len(o.Blob), "encoding": "base64",
 		"content": wrapped(o.Blob), "url": c.repo.api(c.g) + "/git/blobs/" + sha})

@@ -50,7 +50,8 @@ func (g *GitHub) deliver(a *app, event string, payload object) Delivery {
 	if err != nil {
 		invalidUse("building a %s event: %v", event, err)
 	}
-	d := Delivery{GUID: traffic.NewUUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID, Header: http.Header{}}
+	d := Delivery{GUID: traffic.NewUUID(), Event: event, Action: text(payload, "action"), Body: body, appID: a.ID,
+		Header: http.Header{}}
 	if r, isObject := payload["repository"].(object); isObject {
 		d.Repo = text(r, "full_name")
 		d.repo, _ = r["id"].(int64)

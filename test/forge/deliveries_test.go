@@ -28,7 +28,8 @@ func TestPushDelivery(t *testing.T) {
 	push := func(ref string) map[string]any { return body(t, w.PushDelivery(PushEvent{Repo: "org/app", Ref: ref})) }
 	shape := func(b map[string]any) string {
 		head, _ := b["head_commit"].(map[string]any)
-		return fmt.Sprintf("%s created=%v deleted=%v forced=%v commits=%d head=%.7s by %s", b["ref"], b["created"], b["deleted"],
+		return fmt.Sprintf("%s created=%v deleted=%v forced=%v commits=%d head=%.7s by %s", b["ref"], b["created"],
+			b["deleted"],
 			b["forced"], len(b["commits"].([]any)), text(head, "id"), text(b["sender"].(map[string]any), "login"))
 	}
 	second := w.Commit("org/app", "main", Change{Author: "bob", Files: map[string]string{"b": "1", "README.md": Deleted}})
@@ -36,9 +37,12 @@ func TestPushDelivery(t *testing.T) {
 	b := push("refs/heads/main")
 	repo := b["repository"].(map[string]any)
 	cm := b["commits"].([]any)[0].(map[string]any)
-	want := map[string]any{"before": w.sha, "after": second, "html": w.URL() + "/org/app", "clone": w.URL() + "/org/app.git",
-		"default": "main", "private": true, "inst": float64(w.inst), "added": []any{"b"}, "removed": []any{"README.md"}, "pusher": "bob"}
-	have := map[string]any{"before": b["before"], "after": b["after"], "html": repo["html_url"], "clone": repo["clone_url"],
+	want := map[string]any{"before": w.sha, "after": second, "html": w.URL() + "/org/app",
+		"clone":   w.URL() + "/org/app.git",
+		"default": "main", "private": true, "inst": float64(w.inst), "added": []any{"b"}, "removed": []any{"README.md"},
+		"pusher": "bob"}
+	have := map[string]any{"before": b["before"], "after": b["after"], "html": repo["html_url"],
+		"clone":   repo["clone_url"],
 		"default": repo["default_branch"], "private": repo["private"], "inst": b["installation"].(map[string]any)["id"],
 		"added": cm["added"], "removed": cm["removed"], "pusher": b["pusher"].(map[string]any)["name"]}
 	if diff := cmp.Diff(want, have); diff != "" {
@@ -79,8 +83,11 @@ func TestPullRequestDelivery(t *testing.T) {
 	if sync["before"] != one || sync["after"] != two || sync["pull_request"].(map[string]any)["draft"] != false {
 		t.Errorf("synchronize: before %v after %v", sync["before"], sync["after"])
 	}
-	lab := body(t, w.PullRequestDelivery(PullEvent{Repo: "org/app", Number: n, Action: "labeled", Label: "ok-to-test", Sender: "dave"}))
-	if text(lab["label"].(map[string]any), "name") != "ok-to-test" || text(lab["sender"].(map[string]any), "login") != "dave" {
+	lab := body(t, w.PullRequestDelivery(PullEvent{
+		Repo: "org/app", Number: n, Action: "labeled", Label: "ok-to-test", Sender: "dave",
+	}))
+	if text(lab["label"].(map[string]any), "name") != "ok-to-test" ||
+		text(lab["sender"].(map[string]any), "login") != "dave" {
 		t.Errorf("labeled: %v", lab["label"])
 	}
 }
@@ -105,7 +112,8 @@ func TestDeliver(t *testing.T) {
 			t.Errorf("%s is %q, want %q", k, got, want)
 		}
 	}
-	if !strings.HasPrefix(r.UserAgent(), "GitHub-Hookshot/") || !json.Valid(sent) || !strings.HasPrefix(r.Header.Get("X-Hub-Signature"), "sha1=") {
+	if !strings.HasPrefix(r.UserAgent(), "GitHub-Hookshot/") || !json.Valid(sent) ||
+		!strings.HasPrefix(r.Header.Get("X-Hub-Signature"), "sha1=") {
 		t.Errorf("agent %q, body %.40s", r.UserAgent(), sent)
 	}
 	if !regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`).MatchString(r.Header.Get("X-Github-Delivery")) {

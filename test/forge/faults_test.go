@@ -20,16 +20,25 @@ func TestFaultActions(t *testing.T) {
 		applied bool
 		header  map[string]string
 	}{
-		"an answer of the test's own": {Answer(500, http.Header{"X-Y": {"z"}}, "{}"), 500, false, map[string]string{"X-Y": "z"}},
-		"the hourly limit":            {PrimaryRateLimit(time.Unix(99, 0)), 403, false, map[string]string{"X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "99"}},
-		"a secondary limit":           {SecondaryRateLimit(1500 * time.Millisecond), 403, false, map[string]string{"Retry-After": "2"}},
-		"the unicorn":                 {ServerError502HTML(), 502, false, map[string]string{"Content-Type": "text/html; charset=utf-8"}},
-		"401":                         {Unauthorized401(), 401, false, nil},
-		"403 names the permission":    {Forbidden403(), 403, false, map[string]string{"X-Accepted-Github-Permissions": "checks=write"}},
-		"404":                         {NotFound404(), 404, false, nil},
-		"a dropped connection":        {Drop(), 0, false, nil},
-		"applied, then 502":           {ApplyThenAnswer(502), 502, true, nil},
-		"applied, then dropped":       {ApplyThenDrop(), 0, true, nil},
+		"an answer of the test's own": {
+			Answer(500, http.Header{"X-Y": {"z"}}, "{}"), 500, false, map[string]string{"X-Y": "z"},
+		},
+		"the hourly limit": {PrimaryRateLimit(time.Unix(99, 0)), 403, false,
+			map[string]string{"X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": "99"}},
+		"a secondary limit": {
+			SecondaryRateLimit(1500 * time.Millisecond), 403, false, map[string]string{"Retry-After": "2"},
+		},
+		"the unicorn": {
+			ServerError502HTML(), 502, false, map[string]string{"Content-Type": "text/html; charset=utf-8"},
+		},
+		"401": {Unauthorized401(), 401, false, nil},
+		"403 names the permission": {
+			Forbidden403(), 403, false, map[string]string{"X-Accepted-Github-Permissions": "checks=write"},
+		},
+		"404":                   {NotFound404(), 404, false, nil},
+		"a dropped connection":  {Drop(), 0, false, nil},
+		"applied, then 502":     {ApplyThenAnswer(502), 502, true, nil},
+		"applied, then dropped": {ApplyThenDrop(), 0, true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, Options{})
@@ -48,7 +57,8 @@ func TestFaultActions(t *testing.T) {
 				t.Errorf("the fault was hit %d times", f.Hits())
 			}
 			// Spent: the next call is served.
-			if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "ci", "head_sha": w.sha}); r.Status != 201 {
+			if r := w.do("POST", "/repos/org/app/check-runs", tok,
+				map[string]any{"name": "ci", "head_sha": w.sha}); r.Status != 201 {
 				t.Errorf("after the fault: %d", r.Status)
 			}
 		})
@@ -82,7 +92,8 @@ func TestFaultWindow(t *testing.T) {
 		}
 		return got
 	}
-	if diff := cmp.Diff([]int{200, 500, 500, 200}, run(Fault{Route: RouteRepo, From: 2, Count: 2, Do: Answer(500, nil, "")}, 4)); diff != "" {
+	if diff := cmp.Diff([]int{200, 500, 500, 200},
+		run(Fault{Route: RouteRepo, From: 2, Count: 2, Do: Answer(500, nil, "")}, 4)); diff != "" {
 		t.Errorf("the second and third call (-want +got):\n%s", diff)
 	}
 	h := w.Inject(Fault{For: 3 * time.Second, Do: Answer(500, nil, "")})
@@ -92,7 +103,9 @@ func TestFaultWindow(t *testing.T) {
 		t.Errorf("within three seconds and after: got %d and %d, want 500 and 200", first, second)
 	}
 	h.Remove()
-	match := Fault{Match: func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "x=1") }, Do: Answer(500, nil, "")}
+	match := Fault{
+		Match: func(r *http.Request) bool { return strings.Contains(r.URL.RawQuery, "x=1") }, Do: Answer(500, nil, ""),
+	}
 	w.Inject(match)
 	if a, b := w.do("GET", "/repos/org/app?x=1", tok, nil).Status, get(); a != 500 || b != 200 {
 		t.Errorf("a fault by request: got %d and %d, want 500 and 200", a, b)

@@ -92,7 +92,8 @@ func New(o Options) *GitHub {
 	}
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
-	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.Handler(), func() *State { return &State{traffic.ViewOf(g.Host), g} })
+	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.Handler(),
+		func() *State { return &State{traffic.ViewOf(g.Host), g} })
 	look := func(string) func() { return g.lock() }
 	g.Pushes = gitdb.NewPushes(look, look, func(repo string) gitdb.Target { return g.target(g.mustRepo(repo)) })
 	return g

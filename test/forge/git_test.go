@@ -35,8 +35,10 @@ printf first | git commit-tree "$(git write-tree)"`
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = dir
 	date := fmt.Sprintf("%d +0000", cm.When.Unix())
-	cmd.Env = append(cmd.Environ(), "GIT_AUTHOR_NAME=alice", "GIT_COMMITTER_NAME=alice", "GIT_AUTHOR_EMAIL="+cm.Author.Email,
-		"GIT_COMMITTER_EMAIL="+cm.Author.Email, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date, "GIT_CONFIG_GLOBAL=/dev/null")
+	cmd.Env = append(cmd.Environ(), "GIT_AUTHOR_NAME=alice", "GIT_COMMITTER_NAME=alice",
+		"GIT_AUTHOR_EMAIL="+cm.Author.Email,
+		"GIT_COMMITTER_EMAIL="+cm.Author.Email, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date,
+		"GIT_CONFIG_GLOBAL=/dev/null")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git: %v: %s", err, out)
@@ -55,7 +57,8 @@ func TestContents(t *testing.T) {
 	get := func(path string) reply { return w.do("GET", "/api/v3/repos/org/app"+path, tok, nil) }
 	file := get("/contents/.tekton/push.yaml?ref=" + old).Object(t)
 	text64, err := base64.StdEncoding.DecodeString(text(file, "content"))
-	if err != nil || string(text64) != "kind: PipelineRun\n" || text(file, "encoding") != "base64" || file["size"] != 18.0 {
+	if err != nil || string(text64) != "kind: PipelineRun\n" || text(file, "encoding") != "base64" ||
+		file["size"] != 18.0 {
 		t.Errorf("a file: %v, %v", file, err)
 	}
 	large := get("/contents/big.txt?ref=feature/x").Object(t)
@@ -88,7 +91,8 @@ func TestMissingObjects(t *testing.T) {
 		}
 	}
 	w.CreateRepo("org", "empty", RepoOptions{})
-	if r := w.do("GET", "/repos/org/empty/commits/main", tok, nil); r.Status != 409 || r.message() != "Git Repository is empty." {
+	if r := w.do("GET", "/repos/org/empty/commits/main", tok, nil); r.Status != 409 ||
+		r.message() != "Git Repository is empty." {
 		t.Errorf("a commit of an empty repository: %d %q", r.Status, r.message())
 	}
 }

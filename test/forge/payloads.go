@@ -159,7 +159,8 @@ func (g *GitHub) PingDelivery(appID int64) Delivery {
 	return g.deliver(a, "ping", object{
 		"zen": "Design for failure.", "hook_id": a.HookID,
 		"hook": object{"type": "App", "id": a.HookID, "name": "web", "active": true, "app_id": a.ID,
-			"events": []string{"push", "pull_request"}, "config": object{"content_type": "json", "insecure_ssl": "0", "secret": "********"}},
+			"events": []string{"push", "pull_request"},
+			"config": object{"content_type": "json", "insecure_ssl": "0", "secret": "********"}},
 	})
 }
 

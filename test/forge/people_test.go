@@ -12,7 +12,8 @@ import (
 func TestPermissions(t *testing.T) {
 	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
-	for user, role := range map[string]string{"tri": "triage", "wri": "write", "mai": "maintain", "adm": "admin", "rea": "read"} {
+	for user, role := range map[string]string{"tri": "triage", "wri": "write", "mai": "maintain", "adm": "admin",
+		"rea": "read"} {
 		w.SetCollaborator("org/app", user, role)
 	}
 	w.AddUser("stranger")
@@ -32,7 +33,8 @@ func TestPermissions(t *testing.T) {
 		}
 	}
 	w.SetPrivate("org/app", false)
-	if got := text(w.do("GET", "/repos/org/app/collaborators/stranger/permission", tok, nil).Object(t), "permission"); got != "read" {
+	if got := text(w.do("GET", "/repos/org/app/collaborators/stranger/permission", tok, nil).Object(t),
+		"permission"); got != "read" {
 		t.Errorf("a stranger on a public repository: %q, want read", got)
 	}
 }
@@ -66,7 +68,8 @@ func TestMembers(t *testing.T) {
 			t.Errorf("public member %s: got %d, want %d", user, got, want)
 		}
 	}
-	if in, out := len(w.do("GET", "/orgs/org/members", inside, nil).List(t)), len(w.do("GET", "/orgs/org/members", outside, nil).List(t)); in != 2 || out != 1 {
+	if in, out := len(w.do("GET", "/orgs/org/members", inside, nil).List(t)),
+		len(w.do("GET", "/orgs/org/members", outside, nil).List(t)); in != 2 || out != 1 {
 		t.Errorf("members listed: %d inside and %d outside, want 2 and 1", in, out)
 	}
 	if got := w.do("GET", "/orgs/nowhere/members/x", inside, nil).Status; got != 404 {
@@ -88,8 +91,10 @@ func TestTeams(t *testing.T) {
 		return text(r.Object(t), "state") + text(r.Object(t), "slug")
 	}
 	for path, want := range map[string]string{
-		"org/teams/crew": "crew", "org/teams/none": "404", "elsewhere/teams/crew": "404", "org/teams/crew/memberships/in": "active", "org/teams/CREW/memberships/IN": "active",
-		"org/teams/crew/memberships/invited": "pending", "org/teams/crew/memberships/nobody": "404", "elsewhere/teams/crew/memberships/in": "404",
+		"org/teams/crew": "crew", "org/teams/none": "404", "elsewhere/teams/crew": "404",
+		"org/teams/crew/memberships/in": "active", "org/teams/CREW/memberships/IN": "active",
+		"org/teams/crew/memberships/invited": "pending", "org/teams/crew/memberships/nobody": "404",
+		"elsewhere/teams/crew/memberships/in": "404",
 	} {
 		if got := is(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -106,12 +111,14 @@ func TestPullRequests(t *testing.T) {
 	tok := w.token(w.inst, nil)
 	w.CreateRepo("mallory", "app", RepoOptions{Private: true, ForkOf: "org/app"})
 	first := w.Commit("mallory/app", "patch", Change{Author: "mallory", Files: map[string]string{"evil": "1"}})
-	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": first}); r.Status != 422 {
+	if r := w.do("POST", "/repos/org/app/check-runs", tok,
+		map[string]any{"name": "c", "head_sha": first}); r.Status != 422 {
 		t.Errorf("a fork's commit before its pull request: got %d, want 422", r.Status)
 	}
 	w.OpenPullRequest(NewPull{Base: "org/app", Head: "mallory/app", HeadBranch: "patch", Author: "mallory"})
 	second := w.Commit("mallory/app", "patch", Change{Author: "mallory", Files: map[string]string{"more": "2"}})
-	if r := w.do("POST", "/repos/org/app/check-runs", tok, map[string]any{"name": "c", "head_sha": second}); r.Status != 201 {
+	if r := w.do("POST", "/repos/org/app/check-runs", tok,
+		map[string]any{"name": "c", "head_sha": second}); r.Status != 201 {
 		t.Errorf("a pull request's head can be checked in the base: got %d %s", r.Status, r.Body)
 	}
 	p := w.do("GET", "/repos/org/app/pulls/1", tok, nil).Object(t)

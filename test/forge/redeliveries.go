@@ -92,7 +92,8 @@ func listDeliveries(c *call) answer {
 	a := ok(list)
 	if to < len(all) {
 		q.Set("cursor", cursorOf(all[to]))
-		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.core.BaseURL, c.r.URL.EscapedPath(), q.Encode(), "next"))
+		a = a.With("Link", fmt.Sprintf("<%s/api/v3%s?%s>; rel=%q", c.g.core.BaseURL, c.r.URL.EscapedPath(), q.Encode(),
+			"next"))
 	}
 	return a
 }

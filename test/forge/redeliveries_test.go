@@ -34,7 +34,8 @@ func TestDeliveryLog(t *testing.T) {
 		answer := w.do("GET", "/app/hook/deliveries?per_page=1"+query, w.jwt(), nil)
 		for _, x := range answer.List(t) {
 			ids = append(ids, x["id"].(float64))
-			described = append(described, fmt.Sprintf("%t %v %v %v %t", x["guid"] == d.GUID, x["event"], x["status_code"], x["redelivery"], x["repository_id"] != nil))
+			described = append(described, fmt.Sprintf("%t %v %v %v %t", x["guid"] == d.GUID, x["event"], x["status_code"],
+				x["redelivery"], x["repository_id"] != nil))
 		}
 		return ids, described, answer.Header.Get("Link")
 	}
@@ -44,7 +45,8 @@ func TestDeliveryLog(t *testing.T) {
 	}
 	_, cursor, _ := strings.Cut(link, "cursor=")
 	cursor, _, _ = strings.Cut(cursor, "&")
-	if _, second, link := page("&cursor=" + cursor); link != "" || cmp.Diff([]string{"false ping 202 false false"}, second) != "" {
+	if _, second, link := page("&cursor=" + cursor); link != "" ||
+		cmp.Diff([]string{"false ping 202 false false"}, second) != "" {
 		t.Errorf("second page: %v, link %q", second, link)
 	}
 	if got := w.do("GET", "/app/hook/deliveries?cursor=none", w.jwt(), nil).Status; got != http.StatusUnprocessableEntity {

@@ -61,8 +61,10 @@ func (m *commitComment) json(g *GitHub) object {
 	self := m.repo.api(g) + "/comments/" + itoa(m.id)
 	at := m.at.Format(time.RFC3339)
 	return object{
-		"url": self, "html_url": m.repo.html(g) + "/commit/" + m.sha + "#commitcomment-" + itoa(m.id), "id": m.id, "node_id": nodeID("CC", m.id),
-		"user": m.by.json(g), "position": nil, "line": nil, "path": nil, "commit_id": m.sha, "created_at": at, "updated_at": at,
+		"url": self, "html_url": m.repo.html(g) + "/commit/" + m.sha + "#commitcomment-" + itoa(m.id), "id": m.id,
+		"node_id": nodeID("CC", m.id),
+		"user":    m.by.json(g), "position": nil, "line": nil, "path": nil, "commit_id": m.sha, "created_at": at,
+		"updated_at":         at,
 		"author_association": (&pull{base: m.repo, user: m.by}).association(), "body": m.body, "reactions": reactions(self),
 	}
 }

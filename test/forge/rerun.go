@@ -57,9 +57,11 @@ func (g *GitHub) suiteJSON(a *app, r *repo, sha string, at time.Time) object {
 	self := r.api(g) + "/check-suites/" + itoa(id)
 	o := object{
 		"id": id, "node_id": nodeID("CS", id), "head_branch": nil, "head_sha": sha, "status": statusQueued, "conclusion": nil,
-		"url": self, "check_runs_url": self + "/check-runs", "before": zeroSHA, "after": sha, "pull_requests": k.pullRequests(g),
-		"created_at": at.Format(time.RFC3339), "updated_at": at.Format(time.RFC3339),
-		"rerequestable": true, "runs_rerequestable": true, "latest_check_runs_count": len((&State{g: g}).ChecksFor(r.fullName(), sha)),
+		"url": self, "check_runs_url": self + "/check-runs", "before": zeroSHA, "after": sha,
+		"pull_requests": k.pullRequests(g),
+		"created_at":    at.Format(time.RFC3339), "updated_at": at.Format(time.RFC3339),
+		"rerequestable": true, "runs_rerequestable": true,
+		"latest_check_runs_count": len((&State{g: g}).ChecksFor(r.fullName(), sha)),
 	}
 	for _, branch := range slices.Sorted(maps.Keys(r.branches)) {
 		if r.branches[branch] == sha { // a fork's is not told

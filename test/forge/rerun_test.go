@@ -13,7 +13,8 @@ func TestPressRerun(t *testing.T) {
 	w := newFixture(t, Options{})
 	sha := w.Commit("org/app", "topic", Change{Files: map[string]string{"a": "1"}})
 	n := w.OpenPullRequest(NewPull{Base: "org/app", HeadBranch: "topic", Author: "dev"})
-	one, two := w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"}), w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"})
+	one, two := w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"}),
+		w.PressRerun(RerunEvent{Repo: "org/app", SHA: sha, Sender: "dev"})
 	if one.Event != "check_suite" || one.Action != "rerequested" || string(one.Body) == string(two.Body) {
 		t.Errorf("%s %s: %s", one.Event, one.Action, one.Body)
 	}

@@ -109,7 +109,8 @@ func appRoutes() []route {
 		{RouteAppRedeliver, "POST", "/app/hook/deliveries/{id}/attempts", appJWT, "", "", docs + "/apps/webhooks", redeliver},
 		{RouteInstallation, "GET", "/app/installations/{id}", appJWT, "", "", docApps, getInstallation},
 		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
-		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token", revokeToken},
+		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token",
+			revokeToken},
 		{RouteRepoInstallation, "GET", "/repos/{owner}/{repo}/installation", appJWT, "", "", docApps, getRepoInstallation},
 	}
 }
@@ -120,7 +121,8 @@ func repoRoutes() []route {
 		{RouteRepo, "GET", r, repoReader, "metadata", "read", docRepos, getRepo},
 		{RouteBranch, "GET", r + "/branches/{branch...}", repoReader, "contents", "read", docBranches, getBranch},
 		{RouteCommit, "GET", r + "/commits/{ref}", repoReader, "contents", "read", docCommits, getCommit},
-		{RouteCommitPulls, "GET", r + "/commits/{ref}/pulls", repoReader, "pull_requests", "read", docCommits, listCommitPulls},
+		{RouteCommitPulls, "GET", r + "/commits/{ref}/pulls", repoReader, "pull_requests", "read", docCommits,
+			listCommitPulls},
 		{RouteCompare, "GET", r + "/compare/{basehead}", repoReader, "contents", "read", docCommits, compare},
 		{RouteTree, "GET", r + "/git/trees/{sha}", repoReader, "contents", "read", docGit + "/trees#get-a-tree", getTree},
 		{RouteBlob, "GET", r + "/git/blobs/{sha}", repoReader, "contents", "read", docGit + "/blobs#get-a-blob", getBlob},
@@ -130,9 +132,12 @@ func repoRoutes() []route {
 		{RoutePulls, "GET", r + "/pulls", repoReader, "pull_requests", "read", docPulls, listPulls},
 		{RoutePull, "GET", r + "/pulls/{number}", repoReader, "pull_requests", "read", docPulls, getPull},
 		{RoutePullFiles, "GET", r + "/pulls/{number}/files", repoReader, "pull_requests", "read", docPulls, listPullFiles},
-		{RouteCommentCreate, "POST", r + "/issues/{number}/comments", repoMember, "issues|pull_requests", "write", docComments, createComment},
-		{RouteCommentUpdate, "PATCH", r + "/issues/comments/{id}", repoMember, "issues|pull_requests", "write", docComments, updateComment},
-		{RouteCommentList, "GET", r + "/issues/{number}/comments", repoReader, "issues|pull_requests", "read", docComments, listComments},
+		{RouteCommentCreate, "POST", r + "/issues/{number}/comments", repoMember, "issues|pull_requests", "write",
+			docComments, createComment},
+		{RouteCommentUpdate, "PATCH", r + "/issues/comments/{id}", repoMember, "issues|pull_requests", "write", docComments,
+			updateComment},
+		{RouteCommentList, "GET", r + "/issues/{number}/comments", repoReader, "issues|pull_requests", "read", docComments,
+			listComments},
 	}
 }
 
@@ -140,11 +145,13 @@ func peopleRoutes() []route {
 	const r = "/repos/{owner}/{repo}/collaborators"
 	return []route{
 		{RouteCollaborator, "GET", r + "/{user}", repoMember, "metadata", "read", docCollaborators, getCollaborator},
-		{RoutePermission, "GET", r + "/{user}/permission", repoMember, "metadata", "read", docPermissionOfUser, getPermission},
+		{RoutePermission, "GET", r + "/{user}/permission", repoMember, "metadata", "read", docPermissionOfUser,
+			getPermission},
 		{RouteMembers, "GET", "/orgs/{org}/members", anyToken, "", "", docMembers, listMembers},
 		{RouteMember, "GET", "/orgs/{org}/members/{user}", anyToken, "", "", docMembers, getMember},
 		{RouteTeam, "GET", "/orgs/{org}/teams/{team}", anyToken, "members", "read", docTeams, getTeam},
-		{RouteTeamMembership, "GET", "/orgs/{org}/teams/{team}/memberships/{user}", anyToken, "members", "read", docTeams, getTeamMembership},
+		{RouteTeamMembership, "GET", "/orgs/{org}/teams/{team}/memberships/{user}", anyToken, "members", "read", docTeams,
+			getTeamMembership},
 		{RoutePublicMember, "GET", "/orgs/{org}/public_members/{user}", anyToken, "", "", docMembers, getPublicMember},
 	}
 }

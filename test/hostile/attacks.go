@@ -120,8 +120,11 @@ const unsignedEvery = 4 * time.Millisecond
 
 // unsigned sends requests with a wrong signature, a wrong token, and for unknown repositories.
 func unsigned(ctx context.Context, s *stage, sent *tally) {
-	client := &http.Client{Timeout: giveUp, Transport: &http.Transport{DialContext: from(1).DialContext, MaxIdleConnsPerHost: 64}}
-	header := map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + strings.Repeat("0", 64), "X-GitHub-Hook-Installation-Target-Type": "integration"}
+	client := &http.Client{
+		Timeout: giveUp, Transport: &http.Transport{DialContext: from(1).DialContext, MaxIdleConnsPerHost: 64},
+	}
+	header := map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + strings.Repeat("0", 64),
+		"X-GitHub-Hook-Installation-Target-Type": "integration"}
 	lab := map[string]string{"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": "a guess"}
 	every(ctx, unsignedEvery, func(n int) {
 		body, headers := fmt.Sprintf(`{"installation":{"id":1},"repository":{"html_url":%q}}`, s.forge.URL()+"/"+good), header

@@ -60,7 +60,8 @@ func bombs() map[string]map[string]string {
 	var tasks []string
 	for n := range 100 {
 		path := fmt.Sprintf("tasks/%d.yaml", n)
-		references[path], tasks = mappings(fmt.Sprintf("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t%d}\nspec: ", n)), append(tasks, path)
+		references[path], tasks = mappings(fmt.Sprintf("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t%d}\nspec: ",
+			n)), append(tasks, path)
 	}
 	references[".tekton/push.yaml"] = strings.Replace(pipeline("references", ""), "annotations:",
 		"annotations:\n    pipelinesascode.tekton.dev/task: \"["+strings.Join(tasks, ", ")+"]\"", 1)
@@ -69,10 +70,12 @@ func bombs() map[string]map[string]string {
 
 // copies are so many PipelineRuns with the same Task, which has so many steps.
 func copies(runs, steps int) map[string]string {
-	task := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" + strings.Repeat("{image: busybox, script: "+strings.Repeat("x", 80)+"},", steps) + "]}\n"
+	task := "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: large}\nspec: {steps: [" +
+		strings.Repeat("{image: busybox, script: "+strings.Repeat("x", 80)+"},", steps) + "]}\n"
 	var all []string
 	for n := range runs {
-		all = append(all, strings.Replace(pipeline(fmt.Sprint("copy-", n), ""), "taskSpec:\n          steps: [{name: step, image: busybox, script: exit 0}]", "taskRef: {name: large}", 1))
+		all = append(all, strings.Replace(pipeline(fmt.Sprint("copy-", n), ""),
+			"taskSpec:\n          steps: [{name: step, image: busybox, script: exit 0}]", "taskRef: {name: large}", 1))
 	}
 	return map[string]string{".tekton/task.yaml": task, ".tekton/runs.yaml": strings.Join(all, "---\n")}
 }
@@ -85,7 +88,9 @@ func yamlBombs(ctx context.Context, s *stage) error {
 	}
 	_, err := s.installation.Kube.CoreV1().ResourceQuotas(s.attacker).Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: "none"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/pipelineruns.tekton.dev": resource.MustParse("0")}},
+		Spec: corev1.ResourceQuotaSpec{
+			Hard: corev1.ResourceList{"count/pipelineruns.tekton.dev": resource.MustParse("0")},
+		},
 	}, metav1.CreateOptions{})
 	return err
 }
@@ -104,7 +109,8 @@ func pushBombs(ctx context.Context, s *stage, sent *tally) {
 // bomb pushes the same definitions once more.
 func (s *stage) bomb(ctx context.Context, branch string, sent *tally) {
 	sha := s.forge.Commit(evil, branch, forge.Change{Message: "again"})
-	status, err := post(ctx, s.receiver.URL, s.forge.PushDelivery(forge.PushEvent{Repo: evil, Ref: "refs/heads/" + branch, After: sha}))
+	status, err := post(ctx, s.receiver.URL,
+		s.forge.PushDelivery(forge.PushEvent{Repo: evil, Ref: "refs/heads/" + branch, After: sha}))
 	sent.answered("pushes", status, err)
 }
 
@@ -139,7 +145,8 @@ func pushToPulls(ctx context.Context, s *stage, sent *tally) {
 		var all sync.WaitGroup
 		for n := range requests {
 			all.Go(func() {
-				status, err := post(ctx, s.receiver.URL, s.forge.PullRequestDelivery(forge.PullEvent{Repo: shown, Number: n + 1, Action: "synchronize"}))
+				status, err := post(ctx, s.receiver.URL,
+					s.forge.PullRequestDelivery(forge.PullEvent{Repo: shown, Number: n + 1, Action: "synchronize"}))
 				sent.answered("pushes to pull requests", status, err)
 			})
 		}

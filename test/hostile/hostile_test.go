@@ -46,7 +46,8 @@ func TestTenantIsServedDuringAttacks(t *testing.T) {
 	o := shared
 	o.Again = true
 	for _, attack := range hostile.Attacks() {
-		if attack.Finding != 6 { // beside all the others its megabytes leave two cores no time: `make hostile FINDINGS=6` plays it
+		// beside all the others its megabytes leave two cores no time: `make hostile FINDINGS=6` plays it
+		if attack.Finding != 6 {
 			o.Attacks = append(o.Attacks, attack)
 		}
 	}

@@ -47,7 +47,8 @@ func grown(body []byte, size int) ([]byte, error) {
 		random := make([]byte, min(size, 40_000))
 		_, _ = rand.Read(random) // it never fails
 		message := place + base64.StdEncoding.EncodeToString(random)
-		commits = append(commits, map[string]any{"id": fmt.Sprintf("%040x", n), "message": message, "added": []string{"a"}, "removed": []string{}, "modified": []string{}})
+		commits = append(commits, map[string]any{"id": fmt.Sprintf("%040x", n), "message": message, "added": []string{"a"},
+			"removed": []string{}, "modified": []string{}})
 		size -= len(message) + 200
 	}
 	fields["commits"] = commits
@@ -67,7 +68,9 @@ func largeThings(ctx context.Context, s *stage) error {
 	reads := pipeline("reads", `pipelinesascode.tekton.dev/on-cel-expression: body.commits.size() == 12345`)
 	s.forge.Commit(evil, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": reads}})
 	s.gitlab.Commit(project, "main", forge.Change{Files: map[string]string{".tekton/push.yaml": reads}})
-	s.hub = s.forge.PushDelivery(forge.PushEvent{Repo: evil, Ref: "refs/heads/main", After: s.forge.Branches(evil)["main"]})
+	s.hub = s.forge.PushDelivery(forge.PushEvent{
+		Repo: evil, Ref: "refs/heads/main", After: s.forge.Branches(evil)["main"],
+	})
 	s.lab = s.gitlab.PushDelivery(gitlab.PushEvent{Project: project, Ref: "refs/heads/main"})
 	var errs [2]error
 	s.hub.Body, errs[0] = grown(s.hub.Body, largeBody)
@@ -79,17 +82,19 @@ func largeThings(ctx context.Context, s *stage) error {
 	if err := s.serveGitLab(ctx, "gitlab", s.gitlab.URL(), s.gitlab.URL()+"/"+project, token); err != nil {
 		return err
 	}
-	next := http.Header{"Content-Type": {"application/json"}, "Link": {"<" + s.gitlab.URL() + `/api/v4/more?page=2>; rel="next"`}, "X-Next-Page": {"2"}}
+	next := http.Header{"Content-Type": {"application/json"},
+		"Link": {"<" + s.gitlab.URL() + `/api/v4/more?page=2>; rel="next"`}, "X-Next-Page": {"2"}}
 	pages := []string{
 		"[" + strings.Repeat("{},", 80*mebibyte/3) + "{}]",
 		`[{"type":"tree","path":"` + strings.Repeat("x", 7*mebibyte) + `"}]`,
 	}
 	for n, page := range pages {
 		turn := 0
-		s.gitlab.Inject(gitlab.Fault{Route: gitlab.RouteTree, Do: forge.Answer(http.StatusOK, next, page), Match: func(*http.Request) bool {
-			turn++
-			return turn%3 == n+1 // and the third is as it should be
-		}})
+		s.gitlab.Inject(gitlab.Fault{Route: gitlab.RouteTree, Do: forge.Answer(http.StatusOK, next, page),
+			Match: func(*http.Request) bool {
+				turn++
+				return turn%3 == n+1 // and the third is as it should be
+			}})
 	}
 	return s.labelled(ctx)
 }
@@ -102,13 +107,16 @@ func (s *stage) labelled(ctx context.Context) (err error) {
 	}
 	for n := range foreign {
 		run := &pipelinev1.PipelineRun{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("foreign-", n), Labels: map[string]string{plumbline.EventLabel: fmt.Sprint("event-", n)}},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprint("foreign-", n), Labels: map[string]string{plumbline.EventLabel: fmt.Sprint("event-", n)},
+			},
 			Spec: pipelinev1.PipelineRunSpec{
 				Status: pipelinev1.PipelineRunSpecStatusPending, PipelineRef: &pipelinev1.PipelineRef{Name: "none"},
 				Params: pipelinev1.Params{{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", mebibyte))}},
 			},
 		}
-		if _, err := s.installation.Tekton.TektonV1().PipelineRuns(s.foreign).Create(ctx, run, metav1.CreateOptions{}); err != nil {
+		if _, err := s.installation.Tekton.TektonV1().PipelineRuns(s.foreign).Create(ctx, run,
+			metav1.CreateOptions{}); err != nil {
 			return fmt.Errorf("creating a PipelineRun: %w", err)
 		}
 	}

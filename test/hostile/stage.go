@@ -47,7 +47,8 @@ type stage struct {
 
 // open starts everything. What it started is in the stage even when it fails.
 func open(ctx context.Context, o Options) (*stage, error) {
-	s := &stage{again: o.Again, cluster: o.Cluster, forge: forge.New(forge.Options{RateLimit: 1 << 30}), gitlab: gitlab.New(gitlab.Options{RateLimit: 1 << 30})}
+	s := &stage{again: o.Again, cluster: o.Cluster, forge: forge.New(forge.Options{RateLimit: 1 << 30}),
+		gitlab: gitlab.New(gitlab.Options{RateLimit: 1 << 30})}
 	if err := errors.Join(s.forge.Start(), s.gitlab.Start()); err != nil {
 		return s, err
 	}
@@ -69,7 +70,8 @@ func open(ctx context.Context, o Options) (*stage, error) {
 		return s, err
 	}
 	for name, repo := range map[string]string{"app": good, "open": shown} {
-		errs[0] = errors.Join(errs[0], s.serve(ctx, s.tenant, name, pacv1alpha1.RepositorySpec{URL: s.forge.URL() + "/" + repo}))
+		errs[0] = errors.Join(errs[0],
+			s.serve(ctx, s.tenant, name, pacv1alpha1.RepositorySpec{URL: s.forge.URL() + "/" + repo}))
 	}
 	errs[1] = s.serve(ctx, s.attacker, "github", pacv1alpha1.RepositorySpec{URL: s.forge.URL() + "/" + evil})
 	s.receiver, s.controller, errs[2] = s.installation.Pair(ctx, false, nil, nil)

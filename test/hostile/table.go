@@ -20,12 +20,14 @@ const (
 
 // Ratio is by how much longer the tenant waited for the first check at p99, and for the result.
 func (r Report) Ratio() (first, result float64) {
-	return float64(r.Attacked.First.P99) / float64(max(r.Quiet.First.P99, 1)), float64(r.Attacked.Result.P99) / float64(max(r.Quiet.Result.P99, 1))
+	return float64(r.Attacked.First.P99) / float64(max(r.Quiet.First.P99, 1)),
+		float64(r.Attacked.Result.P99) / float64(max(r.Quiet.Result.P99, 1))
 }
 
 // Lost is how many of the tenant's pushes were not accepted or have no result.
 func (r Report) Lost() int {
-	return r.Quiet.Sent - min(r.Quiet.Accepted, r.Quiet.Successful) + r.Attacked.Sent - min(r.Attacked.Accepted, r.Attacked.Successful)
+	return r.Quiet.Sent - min(r.Quiet.Accepted, r.Quiet.Successful) + r.Attacked.Sent - min(r.Attacked.Accepted,
+		r.Attacked.Successful)
 }
 
 // String is some lines for people.
@@ -34,7 +36,10 @@ func (r Report) String() string {
 	lines := []string{
 		fmt.Sprintf("  first check  quiet %s, attacked %s: p99 %.1f times", r.Quiet.First, r.Attacked.First, first),
 		fmt.Sprintf("  result       quiet %s, attacked %s: p99 %.1f times", r.Quiet.Result, r.Attacked.Result, result),
-		fmt.Sprintf("  pushes       %d sent, %d answered 202, %d successful; %d deliveries sent again as the API server was slow", r.Quiet.Sent+r.Attacked.Sent, r.Quiet.Accepted+r.Attacked.Accepted, r.Quiet.Successful+r.Attacked.Successful, r.Quiet.Again+r.Attacked.Again),
+		fmt.Sprintf(
+			"  pushes       %d sent, %d answered 202, %d successful; %d deliveries sent again as the API server was slow",
+			r.Quiet.Sent+r.Attacked.Sent, r.Quiet.Accepted+r.Attacked.Accepted, r.Quiet.Successful+r.Attacked.Successful,
+			r.Quiet.Again+r.Attacked.Again),
 		fmt.Sprintf("  memory       receiver %s, controller %s, by %s", r.Receiver, r.Controller, r.Limit),
 		fmt.Sprintf("  etcd         %d MiB more than in as much time of quiet", r.Etcd>>20),
 		fmt.Sprintf("  ended        %d processes", len(r.Ended)),
@@ -56,7 +61,8 @@ func (m Memory) String() string {
 func (r Report) Failed() error {
 	var errs []error
 	if lost := r.Lost(); lost > 0 {
-		errs = append(errs, fmt.Errorf("%d pushes of the tenant were lost: %s", lost, strings.Join(append(r.Quiet.Failures, r.Attacked.Failures...), "; ")))
+		errs = append(errs, fmt.Errorf("%d pushes of the tenant were lost: %s", lost,
+			strings.Join(append(r.Quiet.Failures, r.Attacked.Failures...), "; ")))
 	}
 	if len(r.Ended) > 0 {
 		errs = append(errs, fmt.Errorf("processes ended: %s", strings.Join(r.Ended, ", ")))

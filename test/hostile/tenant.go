@@ -89,7 +89,9 @@ func (s *stage) push(ctx context.Context) *push {
 		return p
 	}
 	wait := func(ok func(forge.CheckRun) bool) (took time.Duration, err error) {
-		err = s.forge.WaitFor(ctx, func(state *forge.State) bool { return slices.ContainsFunc(state.ChecksFor(good, p.sha), ok) })
+		err = s.forge.WaitFor(ctx, func(state *forge.State) bool {
+			return slices.ContainsFunc(state.ChecksFor(good, p.sha), ok)
+		})
 		return time.Since(begin), err
 	}
 	took, err := wait(func(forge.CheckRun) bool { return true })
@@ -160,7 +162,8 @@ func (a *pushSeries) result() Pushes {
 			continue
 		}
 		if len(out.Failures) < told {
-			out.Failures = append(out.Failures, fmt.Sprintf("commit %.8s was answered %d, its first check came after %v: %v", p.sha, p.answer, p.first, p.err))
+			out.Failures = append(out.Failures,
+				fmt.Sprintf("commit %.8s was answered %d, its first check came after %v: %v", p.sha, p.answer, p.first, p.err))
 		}
 	}
 	out.First, out.Result = times(first), times(result)

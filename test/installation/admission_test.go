@@ -41,7 +41,8 @@ func TestPodsAreAdmittedAsRestricted(t *testing.T) {
 		}
 		pod.Spec.SecurityContext.RunAsNonRoot = nil
 		_, err := shared.Kube.CoreV1().Pods(product).Create(ctx, pod, dry)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "violates PodSecurity") || !strings.Contains(err.Error(), "runAsNonRoot") {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "violates PodSecurity") ||
+			!strings.Contains(err.Error(), "runAsNonRoot") {
 			t.Errorf("the API server says %v of a pod that may run as root", err)
 		}
 	}

@@ -75,7 +75,8 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 			return nil, err
 		}
 	}
-	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
+	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs,
+		limited: o.Limited, started: map[string]int{}}
 	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
 		return nil, err
 	}
@@ -113,13 +114,16 @@ func (i *Installation) shard(ctx context.Context) error {
 	app := webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: i.Namespace, Name: appSecret, Key: webhooksecret.AppKey})
 	for shard := range webhooksecret.Shards {
 		secret := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: webhooksecret.ShardName(shard), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"}},
-			Data:       map[string][]byte{},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: webhooksecret.ShardName(shard), Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"},
+			},
+			Data: map[string][]byte{},
 		}
 		if i.Forge != nil && shard == webhooksecret.ShardOf(app) {
 			webhooksecret.Put(secret.Data, app, webhooksecret.Value{Current: []byte(i.App.WebhookSecret)})
 		}
-		if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating Secret %s: %w", secret.Name, err)
 		}
 	}

@@ -112,7 +112,8 @@ func configure(objects []*unstructured.Unstructured, name, key, value string) er
 }
 
 // apply applies the objects that keep says to keep.
-func apply(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured, keep func(kind string) bool) error {
+func apply(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured,
+	keep func(kind string) bool) error {
 	var stream bytes.Buffer
 	for _, object := range objects {
 		if !keep(object.GetKind()) {

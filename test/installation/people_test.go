@@ -27,10 +27,13 @@ func TestRepositoryRights(t *testing.T) {
 	check := func(user, verb string, want bool) {
 		t.Helper()
 		eventually(ctx, t, fmt.Sprintf("%s may %s Repositories: %v", user, verb, want), func() error {
-			review, err := shared.Kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User:               user,
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: "pipelinesascode.tekton.dev", Resource: "repositories"},
-			}}, metav1.CreateOptions{})
+			review, err := shared.Kube.AuthorizationV1().SubjectAccessReviews().Create(
+				ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+					User: user,
+					ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Namespace: namespace, Verb: verb, Group: "pipelinesascode.tekton.dev", Resource: "repositories",
+					},
+				}}, metav1.CreateOptions{})
 			if err != nil || review.Status.Allowed != want {
 				return fmt.Errorf("%v, %w", review.Status, err)
 			}

@@ -58,14 +58,16 @@ func rightConditions() []condition {
 		{
 			name:  "the rights of the preflight itself are missing",
 			wreck: without("Role plumbline-controller", "pods", "list"),
-			says:  []string{"Service plumbline/plumbline-receiver could not be checked: pods is forbidden", "let this account get the Services and list the pods: kubectl apply -f config/230-roles.yaml"},
+			says: []string{"Service plumbline/plumbline-receiver could not be checked: pods is forbidden",
+				"let this account get the Services and list the pods: kubectl apply -f config/230-roles.yaml"},
 		},
 		{
 			name:  "nobody may look for Pipelines-as-Code",
 			wreck: without("ClusterRole plumbline-controller", "deployments", "list"),
 			says: []string{
 				"ClusterRole plumbline-controller does not let plumbline-controller list deployments.apps in any namespace",
-				"Deployment pipelines-as-code-watcher could not be checked: deployments.apps", "let this account list it: kubectl apply -f config/210-clusterroles.yaml",
+				"Deployment pipelines-as-code-watcher could not be checked: deployments.apps",
+				"let this account list it: kubectl apply -f config/210-clusterroles.yaml",
 			},
 		},
 	}
@@ -98,7 +100,8 @@ func foreignConditions() []condition {
 				_, err := definitionClient(t).Create(ctx, pipelineRuns, metav1.CreateOptions{})
 				must(t, err)
 			},
-			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served", "install Tekton Pipelines 1.0.0 or later"},
+			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served",
+				"install Tekton Pipelines 1.0.0 or later"},
 		},
 		{
 			name: "Pipelines-as-Code runs", wreck: runPaC("pipelines-as-code", "pipelines-as-code-watcher"),
@@ -119,7 +122,8 @@ func foreignConditions() []condition {
 			},
 			undo: func(ctx context.Context, t *testing.T) { shared.removePod(ctx, t, "intruder") },
 			says: []string{
-				"Service plumbline/plumbline-receiver selects foreign pods by app.kubernetes.io/name=plumbline-receiver", "those of Deployment intruder",
+				"Service plumbline/plumbline-receiver selects foreign pods by app.kubernetes.io/name=plumbline-receiver",
+				"those of Deployment intruder",
 				"take these labels off them or move them to a namespace of their own",
 			},
 		},
@@ -137,13 +141,17 @@ func foreignConditions() []condition {
 			wreck: func(ctx context.Context, t *testing.T) {
 				must(t, shared.Kube.CoreV1().Services(product).Delete(ctx, "plumbline-controller-metrics", metav1.DeleteOptions{}))
 			},
-			says: []string{"Service plumbline/plumbline-controller-metrics does not exist", "kubectl apply -f config/500-services.yaml"},
+			says: []string{
+				"Service plumbline/plumbline-controller-metrics does not exist", "kubectl apply -f config/500-services.yaml",
+			},
 		},
 		{
 			name:  "Tekton is too old",
 			wreck: setTektonVersion("v0.56.1"),
 			undo:  setTektonVersion("devel"),
-			says:  []string{"Tekton Pipelines is v0.56.1, older than the 1.0.0 that Plumbline needs", "install Tekton Pipelines 1.0.0 or later"},
+			says: []string{
+				"Tekton Pipelines is v0.56.1, older than the 1.0.0 that Plumbline needs", "install Tekton Pipelines 1.0.0 or later",
+			},
 		},
 	}
 }

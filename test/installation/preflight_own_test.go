@@ -33,12 +33,15 @@ func ownConditions() []condition {
 			wreck: func(ctx context.Context, t *testing.T) {
 				must(t, shared.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}))
 			},
-			says: []string{object + " does not exist", "kubectl -n plumbline create secret generic plumbline-github-app --from-literal=github-application-id="},
+			says: []string{object + " does not exist",
+				"kubectl -n plumbline create secret generic plumbline-github-app --from-literal=github-application-id="},
 		},
 		{
 			name:  "a key of the Secret is missing",
 			wreck: secret(func(s *corev1.Secret) { delete(s.Data, "webhook.secret") }),
-			says:  []string{object + " has no key webhook.secret", "set webhook.secret to the webhook secret of the App's settings"},
+			says: []string{
+				object + " has no key webhook.secret", "set webhook.secret to the webhook secret of the App's settings",
+			},
 		},
 		{
 			name:  "a key of the Secret is empty",
@@ -50,17 +53,22 @@ func ownConditions() []condition {
 			wreck: func(ctx context.Context, t *testing.T) {
 				must(t, shared.Kube.CoreV1().Secrets(product).Delete(ctx, webhooksecret.ShardName(3), metav1.DeleteOptions{}))
 			},
-			says: []string{"Secrets plumbline/plumbline-webhook-secrets-3 do not have all webhook secrets yet", "let the controllers run"}, receiver: true,
+			says: []string{
+				"Secrets plumbline/plumbline-webhook-secrets-3 do not have all webhook secrets yet", "let the controllers run",
+			}, receiver: true,
 		},
 		{
 			name: "the receiver has the rights of an earlier version",
 			wreck: func(ctx context.Context, t *testing.T) {
 				rbac := shared.Kube.RbacV1()
 				_, errRole := rbac.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
-					Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}}, metav1.CreateOptions{})
-				_, errBinding := rbac.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
-					RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: formerRole},
-					Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: product, Name: "plumbline-receiver"}}}, metav1.CreateOptions{})
+					Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}}},
+					metav1.CreateOptions{})
+				_, errBinding := rbac.ClusterRoleBindings().Create(ctx,
+					&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: formerRole},
+						RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: formerRole},
+						Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: product, Name: "plumbline-receiver"}}},
+					metav1.CreateOptions{})
 				must(t, errors.Join(errRole, errBinding))
 			},
 			undo: func(ctx context.Context, t *testing.T) {
@@ -68,7 +76,8 @@ func ownConditions() []condition {
 				must(t, rbac.ClusterRoleBindings().Delete(ctx, formerRole, metav1.DeleteOptions{}))
 				must(t, rbac.ClusterRoles().Delete(ctx, formerRole, metav1.DeleteOptions{}))
 			},
-			says: []string{"lets plumbline-receiver read every Secret of the cluster", "kubectl delete clusterrolebinding,clusterrole " + formerRole}, receiver: true,
+			says: []string{"lets plumbline-receiver read every Secret of the cluster",
+				"kubectl delete clusterrolebinding,clusterrole " + formerRole}, receiver: true,
 		},
 		{
 			name: "the private key is unreadable and the ID no number",
@@ -76,12 +85,14 @@ func ownConditions() []condition {
 				s.Data["github-private-key"] = s.Data["github-private-key"][:100]
 				s.Data["github-application-id"] = []byte("Iv1.acme")
 			}),
-			says: []string{"has a key github-private-key that is not the App's private key, an RSA key in PEM form", "has a key github-application-id that is not the App's ID, a number"},
+			says: []string{"has a key github-private-key that is not the App's private key, an RSA key in PEM form",
+				"has a key github-application-id that is not the App's ID, a number"},
 		},
 		{
 			name:  "a definition is missing",
 			wreck: func(ctx context.Context, t *testing.T) { deleteDefinition(ctx, t, "repositoryclaims.plumbline.dev") },
-			says:  []string{"CustomResourceDefinition repositoryclaims.plumbline.dev is missing", "kubectl apply -f config/300-crd-repositoryclaims.yaml"},
+			says: []string{"CustomResourceDefinition repositoryclaims.plumbline.dev is missing",
+				"kubectl apply -f config/300-crd-repositoryclaims.yaml"},
 		},
 		{
 			name: "a definition is an older one",
@@ -93,16 +104,19 @@ func ownConditions() []condition {
 					{"op":"remove","path":"`+version+`/selectableFields"}]`)
 			},
 			says: []string{
-				"CustomResourceDefinition gitevents.plumbline.dev is of another version than this binary", ".spec.installationID", ".status.plan.blobs",
+				"CustomResourceDefinition gitevents.plumbline.dev is of another version than this binary", ".spec.installationID",
+				".status.plan.blobs",
 				"selectable field", "kubectl apply -f config/300-crd-gitevents.yaml",
 			},
 		},
 		{
 			name: "a definition has no status of its own",
 			wreck: func(ctx context.Context, t *testing.T) {
-				patchDefinition(ctx, t, "repositories.pipelinesascode.tekton.dev", `[{"op":"remove","path":"/spec/versions/0/subresources"}]`)
+				patchDefinition(ctx, t, "repositories.pipelinesascode.tekton.dev",
+					`[{"op":"remove","path":"/spec/versions/0/subresources"}]`)
 			},
-			says: []string{"CustomResourceDefinition repositories.pipelinesascode.tekton.dev is of another version", "subresource status", "kubectl apply -f config/300-crd-repositories.yaml"},
+			says: []string{"CustomResourceDefinition repositories.pipelinesascode.tekton.dev is of another version",
+				"subresource status", "kubectl apply -f config/300-crd-repositories.yaml"},
 		},
 	}
 }
@@ -111,7 +125,9 @@ func definitionClient(t *testing.T) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(shared.Cluster.RESTConfig())
 	must(t, err)
-	return client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	return client.Resource(schema.GroupVersionResource{
+		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
+	})
 }
 
 // deleteDefinition waits until the definition is gone: one that is being deleted cannot be applied

@@ -22,20 +22,23 @@ const leftOver = "validation.pipelinesascode.tekton.dev"
 func runPaC(namespace, name string) func(context.Context, *testing.T) {
 	return func(ctx context.Context, t *testing.T) {
 		t.Helper()
-		_, err := shared.Kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+		_, err := shared.Kube.CoreV1().Namespaces().Create(ctx,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 		if err != nil && !strings.Contains(err.Error(), "already exists") {
 			t.Fatal(err)
 		}
 		labels := map[string]string{"app": name}
-		_, err = shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, &registration.ValidatingWebhookConfiguration{
-			ObjectMeta: metav1.ObjectMeta{Name: leftOver},
-		}, metav1.CreateOptions{})
+		_, err = shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(
+			ctx, &registration.ValidatingWebhookConfiguration{
+				ObjectMeta: metav1.ObjectMeta{Name: leftOver},
+			}, metav1.CreateOptions{})
 		must(t, err)
 		_, err = shared.Kube.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: appsv1.DeploymentSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "it", Image: "pac"}}}},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "it", Image: "pac"}}}},
 			},
 		}, metav1.CreateOptions{})
 		must(t, err)
@@ -47,7 +50,8 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
 	deployments := shared.Kube.AppsV1().Deployments(namespace)
 	must(t, deployments.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
-	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver, metav1.DeleteOptions{}))
+	must(t, shared.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, leftOver,
+		metav1.DeleteOptions{}))
 }
 
 // Next to a running Pipelines-as-Code a controller does not start, and says why. With the setting
@@ -67,7 +71,8 @@ func TestDoesNotStartNextToPipelinesAsCode(t *testing.T) {
 	must(t, printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"))
 	requireStart(ctx, t, "-coexist-with-pac")
 	none := int32(0)
-	change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name, func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
+	change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name,
+		func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
 	started := requireStart(ctx, t)
 	for _, warning := range []string{
 		"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",

@@ -23,7 +23,8 @@ import (
 const nothing = "Nothing is wrong with the installation in namespace plumbline.\n"
 
 // preflight runs a component's binary with -preflight, as its ServiceAccount.
-func (s stage) preflight(ctx context.Context, component, path string, flags ...string) (code int, out string, err error) {
+func (s stage) preflight(ctx context.Context, component, path string, flags ...string) (code int, out string,
+	err error) {
 	token, err := s.Cluster.Token(ctx, product, product+"-"+component)
 	if err != nil {
 		return 0, "", err
@@ -74,7 +75,9 @@ func (s stage) runPod(ctx context.Context, t *testing.T, deployment string, pod 
 	}, metav1.CreateOptions{})
 	must(t, err)
 	pod.Name = set.Name + "-x7k2p"
-	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))}
+	pod.OwnerReferences = []metav1.OwnerReference{
+		*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
+	}
 	_, err = s.Kube.CoreV1().Pods(product).Create(ctx, pod, metav1.CreateOptions{})
 	must(t, err)
 }

@@ -48,7 +48,8 @@ func (i *Installation) ControllerAt(ctx context.Context, path string, proxied bo
 	})
 }
 
-func (i *Installation) process(ctx context.Context, component, path string, proxied bool, args func(port string) []string) (*Process, error) {
+func (i *Installation) process(ctx context.Context, component, path string, proxied bool,
+	args func(port string) []string) (*Process, error) {
 	name := i.name(component)
 	token, err := i.Cluster.Token(ctx, i.Namespace, product+"-"+component)
 	if err != nil {

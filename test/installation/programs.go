@@ -47,7 +47,8 @@ func Compile(ctx context.Context, dir string, args ...string) error {
 	if err := testcache.Packages(ctx, root, packages...); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)
+	command := exec.CommandContext(ctx, "go",
+		append([]string{"build", "-o", dir + string(filepath.Separator)}, args...)...)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", strings.Join(args, " "), err, out)

@@ -51,7 +51,8 @@ func bound(object *unstructured.Unstructured, roles map[string][]rbacv1.PolicyRu
 	}
 	rules, known := roles[binding.RoleRef.Kind+"/"+binding.RoleRef.Name]
 	if !known {
-		return nil, fmt.Errorf("%s %s: config/ has no %s %s", object.GetKind(), object.GetName(), binding.RoleRef.Kind, binding.RoleRef.Name)
+		return nil, fmt.Errorf("%s %s: config/ has no %s %s", object.GetKind(), object.GetName(), binding.RoleRef.Kind,
+			binding.RoleRef.Name)
 	}
 	var rights []Right
 	for _, subject := range binding.Subjects {

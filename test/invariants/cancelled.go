@@ -59,12 +59,15 @@ func (h *History) note(v cluster.Version, event *v1alpha1.GitEvent) {
 func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 	event := h.noted[run.Labels[plumbline.EventLabel]]
 	if event == nil {
-		h.broke(Cancelling, v.Name, "PipelineRun %s is told to end at resource version %d, and no GitEvent has planned it", v.Name, v.Revision)
+		h.broke(Cancelling, v.Name, "PipelineRun %s is told to end at resource version %d, and no GitEvent has planned it",
+			v.Name, v.Revision)
 		return
 	}
 	i := slices.IndexFunc(event.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == run.Name })
 	if i < 0 || event.Cancelled(event.Status.Runs[i].Pipeline) == nil {
-		h.broke(Cancelling, v.Name, "PipelineRun %s is told to end at resource version %d, and its GitEvent %s knows of no cancellation of it", v.Name, v.Revision, event.Name)
+		h.broke(Cancelling, v.Name,
+			"PipelineRun %s is told to end at resource version %d, and its GitEvent %s knows of no cancellation of it", v.Name,
+			v.Revision, event.Name)
 		return
 	}
 	for name, value := range event.Annotations {
@@ -94,7 +97,8 @@ func mayEnd(by *noted, why *v1alpha1.Cancellation, event *noted) bool {
 // askedToEnd reports whether Tekton was asked to end a PipelineRun.
 func askedToEnd(run *pipelinev1.PipelineRun) bool {
 	return slices.Contains([]pipelinev1.PipelineRunSpecStatus{
-		pipelinev1.PipelineRunSpecStatusCancelled, pipelinev1.PipelineRunSpecStatusCancelledRunFinally, pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
+		pipelinev1.PipelineRunSpecStatusCancelled, pipelinev1.PipelineRunSpecStatusCancelledRunFinally,
+		pipelinev1.PipelineRunSpecStatusStoppedRunFinally,
 	}, run.Spec.Status)
 }
 
@@ -113,7 +117,8 @@ func (h *History) Cancelled() (broken []Violation) {
 			continue
 		}
 		for _, event := range subjects[by.Spec.Subject()] {
-			if event != by && !event.Spec.Closes() && event.AsRecorded().Precedes(by.AsRecorded(), by.Status.Plan.Cancels.At.Time) {
+			if event != by && !event.Spec.Closes() &&
+				event.AsRecorded().Precedes(by.AsRecorded(), by.Status.Plan.Cancels.At.Time) {
 				broken = append(broken, goOn(by, event)...)
 			}
 		}
@@ -130,9 +135,11 @@ func goOn(by, event *noted) (broken []Violation) {
 		switch {
 		case !why.Covers(run.Pipeline) || why.Ref != "" && why.Ref != event.GitRef():
 		case run.Result == nil && run.Refused == nil:
-			broken = append(broken, Violated(Cancelling, run.Name, "run %s goes on, and GitEvent %s ends it: %s", run.Name, by.Name, why.Why))
+			broken = append(broken, Violated(Cancelling, run.Name, "run %s goes on, and GitEvent %s ends it: %s", run.Name,
+				by.Name, why.Why))
 		case early && event.Cancelled(run.Pipeline) == nil:
-			broken = append(broken, Violated(Cancelling, run.Name, "GitEvent %s does not know that GitEvent %s ends its run %s: %s", event.Name, by.Name, run.Name, why.Why))
+			broken = append(broken, Violated(Cancelling, run.Name,
+				"GitEvent %s does not know that GitEvent %s ends its run %s: %s", event.Name, by.Name, run.Name, why.Why))
 		}
 	}
 	return broken

@@ -23,7 +23,8 @@ func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEv
 	e.Spec.Repository.URL, e.Spec.PullRequest = "app", &v1alpha1.PullRequest{Number: pull}
 	e.Spec.ReceivedAt = metav1.NewTime(time.Unix(second, 0))
 	for _, pipeline := range pipelines {
-		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Namespace: "ns", Name: name + "-" + pipeline, Pipeline: pipeline, UID: "u"})
+		e.Status.Runs = append(e.Status.Runs,
+			v1alpha1.Run{Namespace: "ns", Name: name + "-" + pipeline, Pipeline: pipeline, UID: "u"})
 	}
 	return e
 }
@@ -32,7 +33,9 @@ func about(pull, second int64, name string, pipelines ...string) *v1alpha1.GitEv
 // is named.
 func command(pull, second int64, names ...string) *v1alpha1.GitEvent {
 	e := about(pull, second, "command")
-	e.Status.Plan = &v1alpha1.Plan{Cancels: &v1alpha1.Cancellation{Names: names, Why: "octocat said so", At: e.Spec.ReceivedAt}}
+	e.Status.Plan = &v1alpha1.Plan{
+		Cancels: &v1alpha1.Cancellation{Names: names, Why: "octocat said so", At: e.Spec.ReceivedAt},
+	}
 	return e
 }
 
@@ -93,7 +96,8 @@ func TestHistoryFindsWrongCancellation(t *testing.T) {
 			"event e 7 1 build; event newer 8 2; says newer; hears e newer; stops e build",
 		},
 		{
-			"nobody has cancelled it", "PipelineRun e-build is told to end at resource version 2, and its GitEvent e knows of no cancellation",
+			"nobody has cancelled it",
+			"PipelineRun e-build is told to end at resource version 2, and its GitEvent e knows of no cancellation",
 			"begin; says e; stops e build",
 		},
 		{
@@ -110,7 +114,8 @@ func TestHistoryFindsWrongCancellation(t *testing.T) {
 			"event e 7 1 build; command 8 2; says command; hears e command; stops e build",
 		},
 		{
-			"a newer commit of another Repository ends runs", "because of GitEvent newer (superseded by 1234567), which may not end",
+			"a newer commit of another Repository ends runs",
+			"because of GitEvent newer (superseded by 1234567), which may not end",
 			"event e 7 1 build; event newer 7 2; elsewhere newer; says newer; hears e newer; stops e build",
 		},
 		{
@@ -123,7 +128,8 @@ func TestHistoryFindsWrongCancellation(t *testing.T) {
 		},
 		{"a run that is newer goes on", "", "event e 7 3 build; command 7 2; says e; says command"},
 		{
-			"the event is not told, and its run ends by itself", "GitEvent e does not know that GitEvent command ends its run e-build",
+			"the event is not told, and its run ends by itself",
+			"GitEvent e does not know that GitEvent command ends its run e-build",
 			"begin; says e; says command; settles command; settles e",
 		},
 		{
@@ -165,10 +171,14 @@ func TestHistoryFindsLostRecords(t *testing.T) {
 	}{
 		{"more is recorded", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].UID = "v" }},
 		{"what was not made is planned anew", "", func(e *v1alpha1.GitEvent) { e.Status.Runs[1].Name = "again" }},
-		{"a delivery that is sent again is recorded anew", "", func(e *v1alpha1.GitEvent) { e.UID, e.Status = "later", v1alpha1.GitEventStatus{} }},
-		{"a run is forgotten", "I-1: GitEvent e does not know its run e-build any more at resource version 2", func(e *v1alpha1.GitEvent) { e.Status.Runs = e.Status.Runs[1:] }},
-		{"a create is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is there", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
-		{"an end is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is over", func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }},
+		{"a delivery that is sent again is recorded anew", "",
+			func(e *v1alpha1.GitEvent) { e.UID, e.Status = "later", v1alpha1.GitEventStatus{} }},
+		{"a run is forgotten", "I-1: GitEvent e does not know its run e-build any more at resource version 2",
+			func(e *v1alpha1.GitEvent) { e.Status.Runs = e.Status.Runs[1:] }},
+		{"a create is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is there",
+			func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }},
+		{"an end is forgotten", "I-1: GitEvent e takes back at resource version 2 that its run e-build is over",
+			func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }},
 	} {
 		p, e := newTape(t), about(7, 1, "e", "build", "lint")
 		e.Status.Runs[0].Result, e.Status.Runs[1].UID = &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}, ""

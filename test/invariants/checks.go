@@ -32,13 +32,17 @@ func (e *Evidence) Shown() (broken []Violation) {
 // shown is I-5 for one run and its check.
 func (e *Evidence) shown(run v1alpha1.Run, check Check) (broken []Violation) {
 	if want := e.conclusions(run); !slices.Contains(want, check.Conclusion) {
-		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s is %s %q, want one of %q", check.ID, run.Name, check.Status, check.Conclusion, want))
+		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s is %s %q, want one of %q", check.ID, run.Name,
+			check.Status, check.Conclusion, want))
 	}
 	if (check.Status == "completed") != (check.Conclusion != "") || check.Title == "" || check.Summary == "" {
-		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name, check.Status, check.Conclusion))
+		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name,
+			check.Status, check.Conclusion))
 	}
-	if never := run.UID == "" && run.Refused == nil && run.Result == nil; never && (check.Status != "queued" || check.Text == "") {
-		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q", check.ID, run.Name, check.Status, check.Text))
+	if never := run.UID == "" && run.Refused == nil && run.Result == nil; never &&
+		(check.Status != "queued" || check.Text == "") {
+		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q",
+			check.ID, run.Name, check.Status, check.Text))
 	}
 	return broken
 }
@@ -84,15 +88,19 @@ func (e *Evidence) Current() (broken []Violation) {
 		waits := own && disposition == v1alpha1.DispositionPending && !started[check.ExternalID]
 		switch {
 		case !planned && !own:
-			broken = append(broken, Violated("I-8", check.ExternalID, "check %s %q is of %q, which no GitEvent knows", check.ID, check.Name, check.ExternalID))
+			broken = append(broken, Violated("I-8", check.ExternalID, "check %s %q is of %q, which no GitEvent knows", check.ID,
+				check.Name, check.ExternalID))
 		case newest.ID != check.ID:
 			if !check.Replaced {
-				broken = append(broken, Violated("I-8", check.ExternalID, "check %s %q is a duplicate of %s and is %s %q", check.ID, check.Name, newest.ID, check.Status, check.Conclusion))
+				broken = append(broken, Violated("I-8", check.ExternalID, "check %s %q is a duplicate of %s and is %s %q", check.ID,
+					check.Name, newest.ID, check.Status, check.Conclusion))
 			}
 		case started[check.ExternalID] && check.Status == "queued":
-			broken = append(broken, Violated("I-8", check.ExternalID, "check %s waits for approval, and an event has started its commit", check.ID))
+			broken = append(broken, Violated("I-8", check.ExternalID,
+				"check %s waits for approval, and an event has started its commit", check.ID))
 		case waits && check.Status != "queued":
-			broken = append(broken, Violated("I-8", check.ExternalID, "check %s waits for approval and is %s %q", check.ID, check.Status, check.Conclusion))
+			broken = append(broken, Violated("I-8", check.ExternalID, "check %s waits for approval and is %s %q", check.ID,
+				check.Status, check.Conclusion))
 		}
 	}
 	return broken

@@ -124,7 +124,8 @@ func (c *contender) readsCancellation(v cluster.Version, event *v1alpha1.GitEven
 		}
 		from, _, _ = strings.Cut(from, ".") // of many names there is more than one annotation
 		newest, superseded := strings.CutPrefix(why.Why, supersededBy)
-		if superseded && !slices.ContainsFunc(c.ends, func(s superseding) bool { return s.event == from && s.newest == newest }) {
+		if superseded && !slices.ContainsFunc(c.ends,
+			func(s superseding) bool { return s.event == from && s.newest == newest }) {
 			c.ends = append(c.ends, superseding{from, newest, v.Revision})
 		}
 	}

@@ -61,7 +61,8 @@ func Read(ctx context.Context, service Service, i *installation.Installation) (*
 func (r *Reader) Read(ctx context.Context, service Service, i *installation.Installation) (*Evidence, error) {
 	e := &Evidence{Deliveries: service.Deliveries(), Writes: service.Writes()}
 	e.Checks = r.checks(service, e.Writes)
-	runs, err := i.Tekton.TektonV1().PipelineRuns("").List(ctx, metav1.ListOptions{LabelSelector: plumbline.InstallationLabel + "=" + i.Namespace})
+	runs, err := i.Tekton.TektonV1().PipelineRuns("").List(ctx,
+		metav1.ListOptions{LabelSelector: plumbline.InstallationLabel + "=" + i.Namespace})
 	if err != nil {
 		return nil, fmt.Errorf("reading the PipelineRuns: %w", err)
 	}

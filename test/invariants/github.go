@@ -50,8 +50,10 @@ func GitHubChecks(runs []forge.CheckRun) (all []Check) {
 func (g GitHub) Writes() (all []Write) {
 	for _, w := range g.GitHub.Writes() {
 		said := Write{
-			N: w.N, At: w.Time, SHA: w.HeadSHA, Name: w.Name, Repository: w.Repo, ExternalID: w.ExternalID, Status: w.CheckStatus,
-			Conclusion: w.Conclusion, Title: w.Title, Body: w.Body, Applied: w.Applied, Creates: w.Route == forge.RouteCheckCreate,
+			N: w.N, At: w.Time, SHA: w.HeadSHA, Name: w.Name, Repository: w.Repo, ExternalID: w.ExternalID,
+			Status:     w.CheckStatus,
+			Conclusion: w.Conclusion, Title: w.Title, Body: w.Body, Applied: w.Applied,
+			Creates: w.Route == forge.RouteCheckCreate,
 		}
 		if w.CheckRunID != 0 {
 			said.Check = strconv.FormatInt(w.CheckRunID, 10)

@@ -69,7 +69,8 @@ func (g GitLab) Shown(s *gitlab.State, sha string) (all []Check) {
 }
 
 // noteOfCheck are a note's marks, the check's name and its title.
-var noteOfCheck = regexp.MustCompile(`^<!-- plumbline check:\w+ run:(\w+) commit:\w+ ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
+var noteOfCheck = regexp.MustCompile(
+	`^<!-- plumbline check:\w+ run:(\w+) commit:\w+ ended:(\w+) -->\n\*\*(.*)\*\* has (.*)`)
 
 // checkOfNote reads a note by its title, as a user does. The note has only a digest of the run.
 func checkOfNote(body string) (Check, bool) {
@@ -77,11 +78,14 @@ func checkOfNote(body string) (Check, bool) {
 	if found == nil {
 		return Check{}, false
 	}
-	c := Check{ExternalID: digested + found[1], Name: found[3], Title: found[4], Summary: body, Text: body, Status: "in_progress"}
+	c := Check{
+		ExternalID: digested + found[1], Name: found[3], Title: found[4], Summary: body, Text: body, Status: "in_progress",
+	}
 	switch {
 	case found[2] == "true":
 		c.Status = "completed"
-		c.Conclusion = map[string]string{"Success": "success", "Failed": "failure", "pipelinerun start failure": "failure", "CI Skipped": "skipped", "Decided": "skipped"}[c.Title]
+		c.Conclusion = map[string]string{"Success": "success", "Failed": "failure", "pipelinerun start failure": "failure",
+			"CI Skipped": "skipped", "Decided": "skipped"}[c.Title]
 		c.Conclusion = cmp.Or(c.Conclusion, "cancelled")
 	case c.Title != "CI has Started":
 		c.Status = "queued"
@@ -127,7 +131,8 @@ func (g GitLab) Writes() (all []Write) {
 	of := map[int64]string{}   // whose a status is
 	for _, w := range g.GitLab.Writes() {
 		said := Write{
-			N: w.N, At: w.Time, SHA: w.SHA, Name: w.Name, Repository: w.Project, Title: cmp.Or(w.Description, w.Note), Body: w.Body, Applied: w.Applied,
+			N: w.N, At: w.Time, SHA: w.SHA, Name: w.Name, Repository: w.Project, Title: cmp.Or(w.Description, w.Note),
+			Body: w.Body, Applied: w.Applied,
 		}
 		if w.Route == gitlab.RouteStatusCreate {
 			name := w.Project + " " + w.SHA + " " + w.Name

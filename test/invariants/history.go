@@ -86,7 +86,8 @@ func (h *History) Saw(v cluster.Version) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.runs == nil {
-		h.repositories, h.runs, h.waiting, h.events = map[string]*limited{}, map[string]*made{}, map[string]*queued{}, map[string][]string{}
+		h.repositories, h.runs, h.waiting, h.events = map[string]*limited{}, map[string]*made{}, map[string]*queued{},
+			map[string][]string{}
 	}
 	switch v.Resource {
 	case theRuns:
@@ -125,7 +126,8 @@ func (h *History) run(v cluster.Version) {
 	run.marked = run.marked || now.Labels[pipelinesascode.State] == pipelinesascode.StateCompleted
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
-	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil, nil
+	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil,
+		nil
 	now.Annotations = nil
 	run.PipelineRun = now
 	delete(h.waiting, id)
@@ -152,7 +154,8 @@ func (h *History) known(v cluster.Version, now *pipelinev1.PipelineRun) *made {
 // created returns a PipelineRun that was unknown.
 func created(now *pipelinev1.PipelineRun) *made {
 	run := &made{
-		repository: key(now.Namespace, now.Annotations[pipelinesascode.Repository]), pipeline: now.Annotations[pipelinesascode.OriginalPRName], keep: -1,
+		repository: key(now.Namespace, now.Annotations[pipelinesascode.Repository]),
+		pipeline:   now.Annotations[pipelinesascode.OriginalPRName], keep: -1,
 	}
 	if keep, err := strconv.Atoi(now.Annotations[pipelinesascode.MaxKeepRuns]); err == nil {
 		run.keep = keep
@@ -241,7 +244,8 @@ func (h *History) repository(v cluster.Version) {
 
 // unread records a version that cannot be judged: then the limit is unknown.
 func (h *History) unread(v cluster.Version, err error) {
-	h.broke("I-6", v.Name, "%s %s/%s cannot be read at resource version %d: %v", v.Resource, v.Namespace, v.Name, v.Revision, err)
+	h.broke("I-6", v.Name, "%s %s/%s cannot be read at resource version %d: %v", v.Resource, v.Namespace, v.Name,
+		v.Revision, err)
 }
 
 func (h *History) broke(invariant, subject, format string, args ...any) {
@@ -255,11 +259,14 @@ func (h *History) recordsStay(v cluster.Version, before, after *v1alpha1.GitEven
 		switch {
 		case was.UID == "" && was.Result == nil: // it may be planned anew
 		case i < 0:
-			h.broke("I-1", was.Name, "GitEvent %s does not know its run %s any more at resource version %d", v.Name, was.Name, v.Revision)
+			h.broke("I-1", was.Name, "GitEvent %s does not know its run %s any more at resource version %d", v.Name, was.Name,
+				v.Revision)
 		case was.UID != "" && after.Status.Runs[i].UID != was.UID:
-			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is there", v.Name, v.Revision, was.Name)
+			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is there", v.Name,
+				v.Revision, was.Name)
 		case was.Result != nil && after.Status.Runs[i].Result == nil:
-			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is over", v.Name, v.Revision, was.Name)
+			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is over", v.Name, v.Revision,
+				was.Name)
 		}
 	}
 }

@@ -78,7 +78,8 @@ func TestHistoryFindsBrokenLimits(t *testing.T) {
 			"limit 1; limit 1 a; runs a b; ends a b; limit 1",
 		},
 		{
-			"two run at once although both have a slot, given one after the other", "ns/b gets a slot at resource version 4: there are 2",
+			"two run at once although both have a slot, given one after the other",
+			"ns/b gets a slot at resource version 4: there are 2",
 			"limit 1; limit 1 a; runs a; limit 1 a b; ends a; runs b; ends b; limit 1",
 		},
 		{

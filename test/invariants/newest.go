@@ -68,7 +68,8 @@ func (h *History) Superseded(heads func() Heads) (broken []Violation, ended int)
 // late: then it records itself as the cause.
 func (h *History) judge(run *contender, by superseding, heads Heads) []Violation {
 	wrong := func(why string) []Violation {
-		return []Violation{Violated(Newest, run.run, "run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
+		return []Violation{Violated(Newest, run.run,
+			"run %s of commit %s of %s ends at resource version %d because of GitEvent %s and commit %s: %s",
 			run.run, run.sha, run.course.line, by.revision, by.event, by.newest, why)}
 	}
 	newer := h.contenders[by.event][run.course.pipeline]
@@ -95,7 +96,9 @@ func left(runs []*contender) (broken []Violation) {
 	}
 	for sha, goes := range goes {
 		if !goes {
-			broken = append(broken, Violated(Newest, last[sha], "no run of commit %s of pipeline %s of %s is left: each has ended because of another one", sha, runs[0].course.pipeline, runs[0].course.line))
+			broken = append(broken, Violated(Newest, last[sha],
+				"no run of commit %s of pipeline %s of %s is left: each has ended because of another one", sha,
+				runs[0].course.pipeline, runs[0].course.line))
 		}
 	}
 	return broken
@@ -111,11 +114,14 @@ func (h *History) overtaken(runs []*contender, heads Heads) (broken []Violation)
 		}
 		place := heads.place(newer.course.line, newer.sha)
 		for _, older := range runs {
-			if was := heads.place(older.course.line, older.sha); was < 0 || was >= place || older.hindered || !h.goesOn(older, newer, heads.until(newer.course.line, newer.sha)) {
+			if was := heads.place(older.course.line, older.sha); was < 0 || was >= place || older.hindered ||
+				!h.goesOn(older, newer, heads.until(newer.course.line, newer.sha)) {
 				continue
 			}
-			broken = append(broken, Violated(Newest, older.run, "run %s of commit %s of %s, planned at %s, goes on beside the newer run %s of commit %s, which has started at %s",
-				older.run, older.sha, older.course.line, older.planned.Format(time.TimeOnly), newer.run, newer.sha, newer.starts.Format(time.TimeOnly)))
+			broken = append(broken, Violated(Newest, older.run,
+				"run %s of commit %s of %s, planned at %s, goes on beside the newer run %s of commit %s, which has started at %s",
+				older.run, older.sha, older.course.line, older.planned.Format(time.TimeOnly), newer.run, newer.sha,
+				newer.starts.Format(time.TimeOnly)))
 		}
 	}
 	return broken
@@ -129,7 +135,8 @@ func (h *History) goesOn(older, newer *contender, replaced time.Time) bool {
 	ends := earliest(older.told, older.over, older.settled)
 	void := earliest(newer.told, replaced) // from then on it ends nothing
 	tells := newer.settled
-	if outlives := before(tells, ends) && before(tells, void) && newer.made; outlives && tells.Sub(older.planned) >= h.Patience {
+	if outlives := before(tells, ends) && before(tells, void) && newer.made; outlives &&
+		tells.Sub(older.planned) >= h.Patience {
 		return true
 	}
 	begin := older.planned

@@ -36,7 +36,8 @@ func (r *rivals) says(words ...string) {
 	event := r.events[name]
 	if event == nil {
 		event = &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}}
-		event.Spec.Repository.Namespace, event.Spec.Repository.Name, event.Spec.BaseRef, event.Spec.SHA = "ns", "app", mainBranch, words[1]
+		event.Spec.Repository.Namespace, event.Spec.Repository.Name, event.Spec.BaseRef, event.Spec.SHA = "ns", "app",
+			mainBranch, words[1]
 		event.Status.Runs = []v1alpha1.Run{{Namespace: "ns", Name: "run-of-" + name, Pipeline: "p", CancelInProgress: true}}
 		r.events[name] = event
 	}
@@ -105,7 +106,8 @@ func TestHistoryFindsWrongSupersession(t *testing.T) {
 		{"of one commit the later one is left", "", "push one; a one starts; b one starts; a one because=b,one"},
 		{"what was asked for is another reason to end", "", "two; b two asked"},
 		{
-			"the older one ends the newest", "ends at resource version 3 because of GitEvent a and commit one: Git got that commit before",
+			"the older one ends the newest",
+			"ends at resource version 3 because of GitEvent a and commit one: Git got that commit before",
 			"two; b two because=a,one",
 		},
 		{"a commit that Git never had ends one", "Git got that commit before, or never", "two; b two because=b,three"},
@@ -114,7 +116,8 @@ func TestHistoryFindsWrongSupersession(t *testing.T) {
 			"two of one commit end each other", "no run of commit one of pipeline p of ns/app refs/heads/main is left",
 			"push one; a one starts; b one starts because=a,one; a one because=b,one",
 		},
-		{"the newer one does not end others", "that has no run which ends older ones", "two cancels-none; a one because=b,two"},
+		{"the newer one does not end others", "that has no run which ends older ones",
+			"two cancels-none; a one because=b,two"},
 		{"another branch ends one", "that has no run which ends older ones", "two of-work; a one because=b,two"},
 		{"nobody knows the newer one", "that has no run which ends older ones", "two; a one because=c,two"},
 		{

@@ -40,7 +40,8 @@ func (h *History) Pruned() (all []Pruned) {
 func (h *History) kept(run *made) (kept int) {
 	for _, other := range h.runs {
 		same := other != run && other.gone == nil && other.repository == run.repository && other.pipeline == run.pipeline
-		if end := other.Status.CompletionTime; same && other.IsDone() && end != nil && (run.ended == nil || !end.Time.Before(*run.ended)) {
+		if end := other.Status.CompletionTime; same && other.IsDone() && end != nil &&
+			(run.ended == nil || !end.Time.Before(*run.ended)) {
 			kept++
 		}
 	}
@@ -64,11 +65,15 @@ func (e *Evidence) Early(pruned []Pruned) (broken []Violation) {
 		case !p.Run.IsDone():
 			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted and is not over", name))
 		case p.Keep < 0:
-			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted and all of its pipeline are to be kept", name))
+			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted and all of its pipeline are to be kept",
+				name))
 		case p.Kept < p.Keep:
-			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted, and of its pipeline %d are kept that ended later, not %d", name, p.Kept, p.Keep))
+			broken = append(broken, Violated(Pruning, name,
+				"PipelineRun %s is deleted, and of its pipeline %d are kept that ended later, not %d", name, p.Kept, p.Keep))
 		case !known || at.After(p.At):
-			broken = append(broken, Violated(Pruning, name, "PipelineRun %s is deleted at %s, and the Git service has not accepted its result before", name, p.At.Format(time.TimeOnly)))
+			broken = append(broken, Violated(Pruning, name,
+				"PipelineRun %s is deleted at %s, and the Git service has not accepted its result before", name,
+				p.At.Format(time.TimeOnly)))
 		}
 	}
 	return broken

@@ -17,8 +17,10 @@ func TestHistoryFindsEarlyPruning(t *testing.T) {
 	for _, c := range []struct{ what, want, script string }{
 		{"the older one is deleted when it is reported", "", "ends old new; accepts old; deletes old"},
 		{"Tekton has ended it once more after its event noted the end", "", "ends old new old; accepts old; deletes old"},
-		{"its result is accepted later", "has not accepted its result before", "ends old new; deletes old; later; accepts old"},
-		{"its result was sent and not accepted", "has not accepted its result before", "ends old new; sends old; deletes old"},
+		{"its result is accepted later", "has not accepted its result before",
+			"ends old new; deletes old; later; accepts old"},
+		{"its result was sent and not accepted", "has not accepted its result before",
+			"ends old new; sends old; deletes old"},
 		{"it is not over", "is not over", "runs old; deletes old"},
 		{"nothing newer is kept", "of its pipeline 0 are kept", "ends older old; deletes old"},
 		{"all are to be kept", "all of its pipeline are to be kept", "keeps old; deletes old"},

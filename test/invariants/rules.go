@@ -32,14 +32,16 @@ func (e *Evidence) Accounted() (broken []Violation) {
 			}
 			records++
 			if event.Status.Disposition == "" {
-				broken = append(broken, Violated("I-1", event.Name, "GitEvent %s has no disposition; it waits: %v", event.Name, event.Status.Waits))
+				broken = append(broken, Violated("I-1", event.Name, "GitEvent %s has no disposition; it waits: %v", event.Name,
+					event.Status.Waits))
 			}
 			if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" }) {
 				withRuns++
 			}
 		}
 		if (records > 0) != recorded || withRuns > 1 {
-			broken = append(broken, Violated("I-1", guid, "delivery %s, answered as recorded: %v, has %d GitEvents, %d with runs", guid, recorded, records, withRuns))
+			broken = append(broken, Violated("I-1", guid,
+				"delivery %s, answered as recorded: %v, has %d GitEvents, %d with runs", guid, recorded, records, withRuns))
 		}
 	}
 	return broken
@@ -76,15 +78,18 @@ func (e *Evidence) Once() (broken []Violation) {
 		delivery, known := deliveries[run.Labels[plumbline.EventLabel]]
 		planned, ours := e.Planned[run.Name]
 		if !known || !ours {
-			broken = append(broken, Violated("I-2", run.Name, "no GitEvent has planned PipelineRun %s/%s", run.Namespace, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "no GitEvent has planned PipelineRun %s/%s", run.Namespace,
+				run.Name))
 			continue
 		}
 		if planned.UID != "" && planned.UID != run.UID {
-			broken = append(broken, Violated("I-2", run.Name, "PipelineRun %s/%s was made a second time", run.Namespace, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "PipelineRun %s/%s was made a second time", run.Namespace,
+				run.Name))
 		}
 		key := delivery + " " + planned.Pipeline
 		if other := made[key]; other != "" {
-			broken = append(broken, Violated("I-2", run.Name, "delivery and pipeline %s have the PipelineRuns %s and %s", key, other, run.Name))
+			broken = append(broken, Violated("I-2", run.Name, "delivery and pipeline %s have the PipelineRuns %s and %s", key,
+				other, run.Name))
 		}
 		made[key] = run.Name
 	}
@@ -99,7 +104,9 @@ func (e *Evidence) Failures() (broken []Violation) {
 		}
 		run, planned := e.Planned[write.ExternalID]
 		if !planned || (run.Refused == nil && e.succeeded(run) != corev1.ConditionFalse) {
-			broken = append(broken, Violated("I-3", write.ExternalID, "write %d says failure of %q (%s), which was not refused and is %q", write.N, write.Name, write.ExternalID, e.succeeded(run)))
+			broken = append(broken, Violated("I-3", write.ExternalID,
+				"write %d says failure of %q (%s), which was not refused and is %q", write.N, write.Name, write.ExternalID,
+				e.succeeded(run)))
 		}
 	}
 	return broken
@@ -112,7 +119,8 @@ func (e *Evidence) Successes() (broken []Violation) {
 			continue
 		}
 		if run, planned := e.Planned[write.ExternalID]; !planned || e.succeeded(run) != corev1.ConditionTrue {
-			broken = append(broken, Violated("I-4", write.ExternalID, "write %d says %s of %q (%s), which is %q", write.N, write.Conclusion, write.Name, write.ExternalID, e.succeeded(run)))
+			broken = append(broken, Violated("I-4", write.ExternalID, "write %d says %s of %q (%s), which is %q", write.N,
+				write.Conclusion, write.Name, write.ExternalID, e.succeeded(run)))
 		}
 	}
 	return broken
@@ -126,7 +134,8 @@ func (e *Evidence) Reopened() (broken []Violation) {
 			continue
 		}
 		if completed[write.Check] && write.Conclusion == "" && write.Status != "" {
-			broken = append(broken, Violated("I-7", write.ExternalID, "write %d reopens check %s %q", write.N, write.Check, write.Name))
+			broken = append(broken, Violated("I-7", write.ExternalID, "write %d reopens check %s %q", write.N, write.Check,
+				write.Name))
 		}
 		completed[write.Check] = completed[write.Check] || write.Conclusion != ""
 	}
@@ -158,7 +167,8 @@ func (e *Evidence) succeeded(run v1alpha1.Run) corev1.ConditionStatus {
 // cancelled.
 func (e *Evidence) failed(run v1alpha1.Run) bool {
 	cancelled := []pipelinev1.PipelineRunReason{
-		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally, pipelinev1.PipelineRunReasonStoppedRunningFinally,
+		pipelinev1.PipelineRunReasonCancelled, pipelinev1.PipelineRunReasonCancelledRunningFinally,
+		pipelinev1.PipelineRunReasonStoppedRunningFinally,
 	}
 	live := e.pipelineRun(run)
 	if live == nil {

@@ -20,7 +20,9 @@ import (
 // sound returns a delivery with one run that succeeded and was reported correctly.
 func sound() *Evidence {
 	run := v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u"}
-	live := pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Name: "p-1", UID: "u", Labels: map[string]string{plumbline.EventLabel: "e"}}}
+	live := pipelinev1.PipelineRun{
+		ObjectMeta: metav1.ObjectMeta{Name: "p-1", UID: "u", Labels: map[string]string{plumbline.EventLabel: "e"}},
+	}
 	live.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue})
 	return &Evidence{
 		Events: []v1alpha1.GitEvent{{
@@ -30,7 +32,9 @@ func sound() *Evidence {
 		Planned: map[string]v1alpha1.Run{"p-1": run}, Live: []pipelinev1.PipelineRun{live},
 		Deliveries: []Delivery{{Key: "d", Code: 202}},
 		Writes:     []Write{{N: 1, Applied: true, Check: "9", ExternalID: "p-1", Status: "completed", Conclusion: "success"}},
-		Checks:     []Check{{ID: "9", Number: 9, ExternalID: "p-1", Status: "completed", Conclusion: "success", Title: "t", Summary: "s"}},
+		Checks: []Check{
+			{ID: "9", Number: 9, ExternalID: "p-1", Status: "completed", Conclusion: "success", Title: "t", Summary: "s"},
+		},
 	}
 }
 
@@ -59,15 +63,24 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 		{"a success of a run that failed", "I-4", func(s *Evidence) {
 			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
 		}},
-		{"a terminal run has an open check", "I-5", func(s *Evidence) { s.Checks[0].Status, s.Checks[0].Conclusion = "in_progress", "" }},
+		{"a terminal run has an open check", "I-5",
+			func(s *Evidence) { s.Checks[0].Status, s.Checks[0].Conclusion = "in_progress", "" }},
 		{"a run that failed is said to be cancelled", "I-5", func(s *Evidence) {
-			s.Planned["p-1"] = v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}}
-			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"})
+			s.Planned["p-1"] = v1alpha1.Run{
+				Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled},
+			}
+			s.Live[0].Status.SetCondition(&apis.Condition{
+				Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed",
+			})
 			s.Writes, s.Checks[0].Conclusion = nil, "cancelled"
 		}},
 		{"a run that was cancelled is said to be", "", func(s *Evidence) {
-			s.Planned["p-1"] = v1alpha1.Run{Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}}
-			s.Live[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Cancelled"})
+			s.Planned["p-1"] = v1alpha1.Run{
+				Pipeline: "p", Name: "p-1", UID: "u", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled},
+			}
+			s.Live[0].Status.SetCondition(&apis.Condition{
+				Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Cancelled",
+			})
 			s.Writes, s.Checks[0].Conclusion = nil, "cancelled"
 		}},
 		{"a run has no check", "I-5", func(s *Evidence) { s.Checks = nil }},
@@ -87,7 +100,9 @@ func TestBrokenInvariantsAreFound(t *testing.T) {
 		{"nothing is wrong where another run's status took the place on GitLab", "", func(s *Evidence) {
 			s.Checks[0].Conclusion, s.Checks[0].Replaced, s.Checks[0].Line = "cancelled", true, true
 		}},
-		{"a check of nothing", "I-8", func(s *Evidence) { s.Checks = append(s.Checks, Check{ID: "10", Number: 10, ExternalID: "y"}) }},
+		{"a check of nothing", "I-8", func(s *Evidence) {
+			s.Checks = append(s.Checks, Check{ID: "10", Number: 10, ExternalID: "y"})
+		}},
 	} {
 		s := sound()
 		c.spoil(s)

@@ -81,7 +81,9 @@ func (h *History) gives(v cluster.Version, l *limited, now *pacv1alpha1.Reposito
 	l.slots, h.given = slots, h.given+len(given)
 	for _, id := range given {
 		if limit > 0 && len(slots) > limit {
-			h.broke("I-6", nameOf(id), "run %s gets a slot at resource version %d: there are %d, and the limit of Repository %s is %d", id, v.Revision, len(slots), key(v.Namespace, v.Name), limit)
+			h.broke("I-6", nameOf(id),
+				"run %s gets a slot at resource version %d: there are %d, and the limit of Repository %s is %d", id, v.Revision,
+				len(slots), key(v.Namespace, v.Name), limit)
 		}
 		h.passed(v, id, slots)
 	}
@@ -95,11 +97,14 @@ func (h *History) passed(v cluster.Version, id string, slots map[string]int64) {
 	}
 	for other, waits := range h.waiting {
 		_, has := slots[other]
-		if has || waits.cancelled || waits.repository != first.repository || waits.since.IsZero() || v.At.Sub(waits.since) < h.Patience || !waits.before(first) {
+		if has || waits.cancelled || waits.repository != first.repository || waits.since.IsZero() ||
+			v.At.Sub(waits.since) < h.Patience || !waits.before(first) {
 			continue
 		}
-		h.broke("I-6", nameOf(other), "run %s, recorded at %s, gets a slot at resource version %d before %s, recorded at %s, which has waited for %v",
-			id, first.received.Format(time.TimeOnly), v.Revision, other, waits.received.Format(time.TimeOnly), v.At.Sub(waits.since).Round(time.Second))
+		h.broke("I-6", nameOf(other),
+			"run %s, recorded at %s, gets a slot at resource version %d before %s, recorded at %s, which has waited for %v",
+			id, first.received.Format(time.TimeOnly), v.Revision, other, waits.received.Format(time.TimeOnly),
+			v.At.Sub(waits.since).Round(time.Second))
 	}
 }
 
@@ -133,7 +138,9 @@ func (h *History) starts(v cluster.Version, run *made) {
 		allowed = l.highest(since)
 	}
 	if running > allowed {
-		h.broke("I-6", v.Name, "with PipelineRun %s at resource version %d %d of Repository %s run, and the limit is %d; it has a slot: %v", key(v.Namespace, v.Name), v.Revision, running, run.repository, allowed, has)
+		h.broke("I-6", v.Name,
+			"with PipelineRun %s at resource version %d %d of Repository %s run, and the limit is %d; it has a slot: %v",
+			key(v.Namespace, v.Name), v.Revision, running, run.repository, allowed, has)
 	}
 }
 
@@ -143,12 +150,15 @@ func (h *History) Queue() (broken []Violation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, waits := range h.waiting {
-		broken = append(broken, Violated("I-6", nameOf(id), "run %s of Repository %s is neither there nor over; it waits for a slot: %v", id, waits.repository, !waits.since.IsZero()))
+		broken = append(broken, Violated("I-6", nameOf(id),
+			"run %s of Repository %s is neither there nor over; it waits for a slot: %v", id, waits.repository,
+			!waits.since.IsZero()))
 	}
 	for repository, l := range h.repositories {
 		for id := range l.slots {
 			if run := h.runs[id]; run == nil || !run.active {
-				broken = append(broken, Violated("I-6", nameOf(id), "run %s keeps a slot of Repository %s, and does not run", id, repository))
+				broken = append(broken, Violated("I-6", nameOf(id), "run %s keeps a slot of Repository %s, and does not run", id,
+					repository))
 			}
 		}
 	}

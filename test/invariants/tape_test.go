@@ -93,8 +93,10 @@ func (p *tape) tell(resource, name string, object any) {
 func (p *tape) made(name string, state corev1.ConditionStatus) pipelinev1.PipelineRun {
 	run := pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: name, UID: types.UID("uid-of-" + name),
-		Labels:      map[string]string{plumbline.InstallationLabel: "ns"},
-		Annotations: map[string]string{pipelinesascode.Repository: "app", pipelinesascode.OriginalPRName: "p", pipelinesascode.MaxKeepRuns: "1"},
+		Labels: map[string]string{plumbline.InstallationLabel: "ns"},
+		Annotations: map[string]string{
+			pipelinesascode.Repository: "app", pipelinesascode.OriginalPRName: "p", pipelinesascode.MaxKeepRuns: "1",
+		},
 	}}
 	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: state})
 	if state != corev1.ConditionUnknown {

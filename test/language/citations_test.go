@@ -72,7 +72,8 @@ func (r *reader) file(t *testing.T, path, source string) {
 		}
 		function, isFunc := decl.(*ast.FuncDecl)
 		if isFunc && function.Doc != nil { // a helper that requires an invariant of what its callers did
-			maps.Copy(d.cases, r.in(strings.Join(regexp.MustCompile(`I-\d+(?: to I-\d+)?`).FindAllString(function.Doc.Text(), -1), " ")))
+			maps.Copy(d.cases,
+				r.in(strings.Join(regexp.MustCompile(`I-\d+(?: to I-\d+)?`).FindAllString(function.Doc.Text(), -1), " ")))
 		}
 		if !isFunc || function.Recv != nil || !regexp.MustCompile(`^(Test|Fuzz)[A-Z]`).MatchString(function.Name.Name) {
 			continue
@@ -96,7 +97,9 @@ func (r *reader) file(t *testing.T, path, source string) {
 // an invariant's checker does not show the invariant. Names and doc comments of the tests count
 // there.
 func judges(dir string) bool {
-	return slices.Contains([]string{"test/campaign", "test/campaign/mutants", "test/canary", "test/invariants", "test/language", "test/livecampaign"}, dir)
+	return slices.Contains([]string{
+		"test/campaign", "test/campaign/mutants", "test/canary", "test/invariants", "test/language", "test/livecampaign",
+	}, dir)
 }
 
 // names are those of a top-level declaration.
@@ -133,7 +136,8 @@ func (r *reader) inspect(decl ast.Decl) *declared {
 				return false
 			}
 		case *ast.BasicLit:
-			if found := regexp.MustCompile(`^(\S+?)(?::? |, |$)`).FindStringSubmatch(literal(n)); found != nil && r.known[found[1]] {
+			if found := regexp.MustCompile(`^(\S+?)(?::? |, |$)`).FindStringSubmatch(literal(n)); found != nil &&
+				r.known[found[1]] {
 				d.cases[found[1]] = true
 			}
 		}
@@ -153,7 +157,8 @@ func literal(e ast.Expr) string {
 // in returns the known codes of a text, those between "S10 to S27" included.
 func (r *reader) in(text string) map[string]bool {
 	codes := map[string]bool{}
-	for _, found := range regexp.MustCompile(`\b((I-|[A-HKS])(\d{1,2})b?)\b(?:(?: to |–)(?:I-|[A-HKS])(\d{1,2})\b)?`).FindAllStringSubmatch(text, -1) {
+	for _, found := range regexp.MustCompile(
+		`\b((I-|[A-HKS])(\d{1,2})b?)\b(?:(?: to |–)(?:I-|[A-HKS])(\d{1,2})\b)?`).FindAllStringSubmatch(text, -1) {
 		codes[found[1]] = true
 		first, _ := strconv.Atoi(found[3])
 		last, _ := strconv.Atoi(found[4])
@@ -175,7 +180,8 @@ func (r *reader) finish() {
 				test.codes[code] = true
 			}
 		}
-		if strings.HasPrefix(test.dir, "pkg/fault") || strings.HasPrefix(test.dir, "pkg/provider") || strings.HasPrefix(test.dir, "test/forge") {
+		if strings.HasPrefix(test.dir, "pkg/fault") || strings.HasPrefix(test.dir, "pkg/provider") ||
+			strings.HasPrefix(test.dir, "test/forge") {
 			maps.DeleteFunc(test.codes, func(code string, _ bool) bool { return code[0] == 'G' })
 		}
 	}

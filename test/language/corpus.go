@@ -41,13 +41,17 @@ type Templates struct {
 func Everywhere() []string {
 	var texts []string
 	for _, name := range []string{
-		"revision", "repo_url", "repo_owner", "repo_name", "target_branch", "source_branch", "git_tag", "source_url", "sender", "target_namespace",
+		"revision", "repo_url", "repo_owner", "repo_name", "target_branch", "source_branch", "git_tag", "source_url",
+		"sender", "target_namespace",
 		"event", "event_type", "trigger_comment", "pull_request_labels", "pull_request_number", "git_auth_secret",
-		"body.repository.full_name", "body.sender.id", "body.repository.private", "body.repository.topics", "body.repository.license", "body.none",
+		"body.repository.full_name", "body.sender.id", "body.repository.private", "body.repository.topics",
+		"body.repository.license", "body.none",
 		"headers['X-GitHub-Event']", "headers['x-github-event']", "headers['X-Hub-Signature-256']",
 		"files.all", "files.added", "files.deleted", "files.modified", "files.renamed",
-		"cel: pac.event + '/' + pac.event_type", "cel: has(body.pull_request) ? 'pull' : 'push'", "cel: body.pull_request.head.ref", `cel: "**.go".pathChanged()`,
-		"cel: files.all.filter(f, f.endsWith('.go'))", "cel: body.repository.full_name.split('/')", "cel: target_url + event_title", "cel: nobody",
+		"cel: pac.event + '/' + pac.event_type", "cel: has(body.pull_request) ? 'pull' : 'push'",
+		"cel: body.pull_request.head.ref", `cel: "**.go".pathChanged()`,
+		"cel: files.all.filter(f, f.endsWith('.go'))", "cel: body.repository.full_name.split('/')",
+		"cel: target_url + event_title", "cel: nobody",
 	} {
 		texts = append(texts, "{{ "+name+" }}")
 	}

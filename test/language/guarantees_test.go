@@ -44,7 +44,8 @@ func TestGuaranteesAreListed(t *testing.T) {
 				columns[c.tier][c.dir] = append(columns[c.tier][c.dir], c.name)
 			}
 		}
-		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", code, cell(columns[unit]), cell(columns[withCluster]), cell(columns[endToEnd]), cell(columns[testAll]))
+		fmt.Fprintf(&page, "| %s | %s | %s | %s | %s |\n", code, cell(columns[unit]), cell(columns[withCluster]),
+			cell(columns[endToEnd]), cell(columns[testAll]))
 		if len(columns[unit])+len(columns[withCluster])+len(columns[endToEnd]) == 0 {
 			t.Errorf("no test that runs in make test cites %s", code)
 		}
@@ -93,7 +94,8 @@ const (
 // test-all.
 func tierOf(dir, body string) tier {
 	switch {
-	case regexp.MustCompile(`\n\t(onlyInTestAll\(t\)|if testing.Short\(\) \{\n\t\tt\.Skip\(.*)\n`).MatchString(body), dir == "test/hostile", dir == "test/bench":
+	case regexp.MustCompile(`\n\t(onlyInTestAll\(t\)|if testing.Short\(\) \{\n\t\tt\.Skip\(.*)\n`).MatchString(body),
+		dir == "test/hostile", dir == "test/bench":
 		return testAll
 	case dir == "test/e2e":
 		return endToEnd
@@ -107,7 +109,8 @@ func tierOf(dir, body string) tier {
 func explainedCodes(t *testing.T) []string {
 	t.Helper()
 	var codes []string
-	for page, row := range map[string]string{"codes.md": `(?m)^\| ((?:I-|[A-HS])\d[^|]*?) \|`, "errors.md": `(?m)^\| (K\d+) \|`} {
+	for page, row := range map[string]string{"codes.md": `(?m)^\| ((?:I-|[A-HS])\d[^|]*?) \|`,
+		"errors.md": `(?m)^\| (K\d+) \|`} {
 		for _, found := range regexp.MustCompile(row).FindAllStringSubmatch(readFile(t, "../../docs/"+page), -1) {
 			codes = append(codes, strings.Split(found[1], ", ")...)
 		}
@@ -118,7 +121,8 @@ func explainedCodes(t *testing.T) []string {
 		return max(n, -n)
 	}
 	slices.SortFunc(codes, func(a, b string) int {
-		return cmp.Or(strings.Index("IABCDEFGHSK", a[:1])-strings.Index("IABCDEFGHSK", b[:1]), number(a)-number(b), strings.Compare(a, b))
+		return cmp.Or(strings.Index("IABCDEFGHSK", a[:1])-strings.Index("IABCDEFGHSK", b[:1]), number(a)-number(b),
+			strings.Compare(a, b))
 	})
 	codes = slices.Compact(codes)
 	if len(codes) < 150 {

@@ -85,7 +85,8 @@ func rowsOf(all map[given]bool) string {
 		rows = append(rows, g)
 	}
 	slices.SortFunc(rows, func(a, b given) int {
-		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.class, b.class), cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.message, b.message))
+		return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.class, b.class), cmp.Compare(a.pkg, b.pkg),
+			cmp.Compare(a.message, b.message))
 	})
 	var page strings.Builder
 	for _, row := range rows {
@@ -143,7 +144,8 @@ func (c constants) value(dir string, expression ast.Expr) string {
 		return c[dir][e.Name]
 	case *ast.SelectorExpr:
 		for other, values := range c {
-			if of, isIdent := e.X.(*ast.Ident); isIdent && values[e.Sel.Name] != "" && (path.Base(other) == of.Name || strings.HasSuffix(of.Name, path.Base(other))) {
+			if of, isIdent := e.X.(*ast.Ident); isIdent && values[e.Sel.Name] != "" &&
+				(path.Base(other) == of.Name || strings.HasSuffix(of.Name, path.Base(other))) {
 				return values[e.Sel.Name]
 			}
 		}

@@ -58,7 +58,8 @@ func (o *Occasion) read(t *testing.T) *known {
 		title = spec.Commit.Title
 	}
 	k.scope, err = template.New(template.Facts{
-		Key: "event", Variables: resolve.Variables(spec, git.Head{SHA: spec.SHA}, "team"), Headers: spec.Headers, Params: o.Params,
+		Key: "event", Variables: resolve.Variables(spec, git.Head{SHA: spec.SHA}, "team"), Headers: spec.Headers,
+		Params: o.Params,
 	})
 	if err != nil {
 		t.Fatal(err)

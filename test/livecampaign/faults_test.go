@@ -48,7 +48,8 @@ func newTest(out *output, kube *fake.Clientset, faults ...string) *Campaign {
 func pod(deployment, name string, age time.Duration, ready corev1.ConditionStatus) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "plumbline", Name: name, UID: types.UID(name), Labels: map[string]string{"app.kubernetes.io/name": deployment},
+			Namespace: "plumbline", Name: name, UID: types.UID(name),
+			Labels:            map[string]string{"app.kubernetes.io/name": deployment},
 			CreationTimestamp: metav1.NewTime(time.Now().Add(-age)),
 		},
 		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
@@ -68,7 +69,8 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 func installed(comesBack bool) (*fake.Clientset, *[]string) {
 	kube, evicted := fake.NewClientset(), &[]string{}
 	for _, name := range deployments() {
-		for _, object := range []runtime.Object{deployment(name, 2), pod(name, name+"-old", time.Hour, corev1.ConditionTrue), pod(name, name+"-new", time.Minute, corev1.ConditionTrue)} {
+		for _, object := range []runtime.Object{deployment(name, 2), pod(name, name+"-old", time.Hour, corev1.ConditionTrue),
+			pod(name, name+"-new", time.Minute, corev1.ConditionTrue)} {
 			_ = kube.Tracker().Add(object)
 		}
 	}
@@ -144,10 +146,18 @@ func (staysAway) inject(context.Context) error            { return Violation{Pro
 func TestAPodIsEvictedWhenAllAreReadyOnly(t *testing.T) {
 	t.Parallel()
 	for name, objects := range map[string][]runtime.Object{
-		"one replica":                 {deployment("plumbline-receiver", 1), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue)},
-		"one is not ready":            {deployment("plumbline-receiver", 2), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue), pod("plumbline-receiver", "b", 0, corev1.ConditionFalse)},
-		"one is missing":              {deployment("plumbline-receiver", 2), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue)},
-		"one is too many":             {deployment("plumbline-receiver", 2), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue), pod("plumbline-receiver", "b", 0, corev1.ConditionTrue), pod("plumbline-receiver", "c", 0, corev1.ConditionTrue)},
+		"one replica": {
+			deployment("plumbline-receiver", 1), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue),
+		},
+		"one is not ready": {deployment("plumbline-receiver", 2),
+			pod("plumbline-receiver", "a", 0, corev1.ConditionTrue), pod("plumbline-receiver", "b", 0, corev1.ConditionFalse)},
+		"one is missing": {
+			deployment("plumbline-receiver", 2), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue),
+		},
+		"one is too many": {
+			deployment("plumbline-receiver", 2), pod("plumbline-receiver", "a", 0, corev1.ConditionTrue),
+			pod("plumbline-receiver", "b", 0, corev1.ConditionTrue), pod("plumbline-receiver", "c", 0, corev1.ConditionTrue),
+		},
 		"there is no such Deployment": nil,
 	} {
 		kube := fake.NewClientset(objects...)
@@ -175,11 +185,13 @@ func TestADeletedCopyHasToComeBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			kube := fake.NewClientset()
-			s := &copies{Campaign: newTest(&output{}, kube), id: webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: "plumbline", Name: appSecret, Key: webhooksecret.AppKey})}
+			s := &copies{Campaign: newTest(&output{}, kube),
+				id: webhooksecret.ID(pacv1alpha1.SecretKey{Namespace: "plumbline", Name: appSecret, Key: webhooksecret.AppKey})}
 			made := func(uid types.UID) *corev1.Secret {
 				shard := &corev1.Secret{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: s.name(), UID: uid, Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"}},
-					Data:       map[string][]byte{},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: s.name(), UID: uid,
+						Annotations: map[string]string{webhooksecret.CompleteAnnotation: "true"}},
+					Data: map[string][]byte{},
 				}
 				webhooksecret.Put(shard.Data, s.id, webhooksecret.Value{Current: []byte("x")})
 				return shard

@@ -69,11 +69,14 @@ func (s *scene) settles() {
 }
 
 func (s *scene) waits(step string) {
-	s.event.Status.Waits = []v1alpha1.Wait{{Step: step, Reason: "AdmissionDenied", Message: "ValidatingAdmissionPolicy '" + policyOfTest + "' denied request"}}
+	s.event.Status.Waits = []v1alpha1.Wait{
+		{Step: step, Reason: "AdmissionDenied", Message: "ValidatingAdmissionPolicy '" + policyOfTest + "' denied request"},
+	}
 }
 
 func (s *scene) look() look {
-	now := look{runs: append([]pipelinev1.PipelineRun{*s.run.DeepCopy()}, s.more...), events: map[string]v1alpha1.GitEvent{}, refusing: s.refusing}
+	now := look{runs: append([]pipelinev1.PipelineRun{*s.run.DeepCopy()}, s.more...),
+		events: map[string]v1alpha1.GitEvent{}, refusing: s.refusing}
 	if s.noRun {
 		now.runs = nil
 	}
@@ -135,12 +138,15 @@ func TestTheJudge(t *testing.T) {
 			see(0)
 		}, "I-2: PipelineRun build-a was not planned by its event push-1"},
 		"it is never planned": {func(s *scene, see func(time.Duration)) {
-			s.event.Status = v1alpha1.GitEventStatus{Waits: []v1alpha1.Wait{{Step: "plan", Reason: "SecretMissing", Message: "create it"}}}
+			s.event.Status = v1alpha1.GitEventStatus{
+				Waits: []v1alpha1.Wait{{Step: "plan", Reason: "SecretMissing", Message: "create it"}},
+			}
 			s.noRun = true
 			late(s, see)
 		}, "I-1: it is recorded, and nothing has become of it; plan waits: SecretMissing: create it"},
 		"nothing becomes of it": {func(s *scene, see func(time.Duration)) {
-			s.event.Status.Runs[0].UID, s.event.Status.Waits = "", []v1alpha1.Wait{{Step: "create/build-a", Reason: "QuotaExceeded", Message: "no room"}}
+			s.event.Status.Runs[0].UID, s.event.Status.Waits = "",
+				[]v1alpha1.Wait{{Step: "create/build-a", Reason: "QuotaExceeded", Message: "no room"}}
 			s.noRun = true
 			late(s, see)
 		}, "I-1: the PipelineRun is neither made nor refused; create/build-a waits: QuotaExceeded: no room"},
@@ -150,7 +156,9 @@ func TestTheJudge(t *testing.T) {
 			s.gone = true
 			see(lookEvery)
 		}, "I-1: the GitEvent is gone, and it had not settled"},
-		"the event was deleted": {func(s *scene, see func(time.Duration)) { s.gone = true; see(0) }, "I-2: PipelineRun build-a has no GitEvent"},
+		"the event was deleted": {
+			func(s *scene, see func(time.Duration)) { s.gone = true; see(0) }, "I-2: PipelineRun build-a has no GitEvent",
+		},
 		"it was made a second time": {func(s *scene, see func(time.Duration)) {
 			see(0)
 			s.run.UID = "uid-2"
@@ -196,7 +204,9 @@ func TestTheJudge(t *testing.T) {
 		}, "I-3, I-4: the check has a conclusion, and no end of the PipelineRun is recorded"},
 		"a refused patch is the author's mistake": {func(s *scene, see func(time.Duration)) {
 			s.waits("x")
-			s.event.Status.Runs[0].Refused = &v1alpha1.Refusal{Reason: "AdmissionDenied", Message: s.event.Status.Waits[0].Message}
+			s.event.Status.Runs[0].Refused = &v1alpha1.Refusal{
+				Reason: "AdmissionDenied", Message: s.event.Status.Waits[0].Message,
+			}
 			s.event.Status.Waits, s.event.Status.Checks[0].Concluded = nil, true
 			see(0)
 		}, "I-3: a refused patch was taken for a mistake of the author"},
@@ -210,13 +220,18 @@ func TestTheJudge(t *testing.T) {
 			see(0)
 		}, ""},
 		"the next one waits for a slot": {func(s *scene, see func(time.Duration)) {
-			s.event.Status.Runs = append(s.event.Status.Runs, v1alpha1.Run{Pipeline: "test", Namespace: "canary", Name: "test-a"})
-			s.event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "test-a", Reason: pkgfault.ReasonConcurrencyLimit}}
+			s.event.Status.Runs = append(s.event.Status.Runs,
+				v1alpha1.Run{Pipeline: "test", Namespace: "canary", Name: "test-a"})
+			s.event.Status.Waits = []v1alpha1.Wait{
+				{Step: v1alpha1.StepCreate + "test-a", Reason: pkgfault.ReasonConcurrencyLimit},
+			}
 			late(s, see)
 		}, ""},
 		"it waits for a slot that nobody has": {func(s *scene, see func(time.Duration)) {
 			s.event.Status.Runs[0].UID = ""
-			s.event.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "build-a", Reason: pkgfault.ReasonConcurrencyLimit}}
+			s.event.Status.Waits = []v1alpha1.Wait{
+				{Step: v1alpha1.StepCreate + "build-a", Reason: pkgfault.ReasonConcurrencyLimit},
+			}
 			s.noRun = true
 			late(s, see)
 		}, "I-1: the PipelineRun is neither made nor refused"},

@@ -46,14 +46,17 @@ func TestACampaignThatNobodyReadsRemovesItsPolicy(t *testing.T) {
 func left(t *testing.T) int {
 	kube := fake.NewClientset()
 	c := newTest(nil, kube, "policy")
-	c.Out, c.Length, c.tekton, c.plumbline = os.Stdout, time.Hour, tektonfake.NewSimpleClientset(), ownfake.NewSimpleClientset()
+	c.Out, c.Length, c.tekton, c.plumbline = os.Stdout, time.Hour, tektonfake.NewSimpleClientset(),
+		ownfake.NewSimpleClientset()
 	ctx, interrupt := context.WithCancel(t.Context())
-	kube.PrependReactor("create", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		time.AfterFunc(10*time.Millisecond, interrupt)
-		return false, nil, nil
-	})
+	kube.PrependReactor("create", "validatingadmissionpolicybindings",
+		func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.AfterFunc(10*time.Millisecond, interrupt)
+			return false, nil, nil
+		})
 	_ = c.Run(ctx)
 	policies, _ := kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
-	bindings, _ := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
+	bindings, _ := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(),
+		metav1.ListOptions{})
 	return len(policies.Items) + len(bindings.Items)
 }

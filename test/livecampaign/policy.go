@@ -158,7 +158,8 @@ func (p *policy) inject(ctx context.Context) error {
 		pause(ctx, p.hold)
 	} // else it may exist anyway
 	left := p.unbind(ctx)
-	for left != nil && pause(ctx, retryEvery) { // an outage may last longer: as long as patches are refused nothing else is done
+	// an outage may last longer: as long as patches are refused nothing else is done
+	for left != nil && pause(ctx, retryEvery) {
 		left = p.unbind(ctx)
 	}
 	p.on.Store(false)

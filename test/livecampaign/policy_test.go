@@ -24,16 +24,18 @@ func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 	kube, out := fake.NewClientset(), &output{}
 	c := newTest(out, kube, "policy")
 	failed := false
-	kube.PrependReactor("delete", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		first := !failed
-		failed = true
-		return first, nil, errors.New("the API server is away")
-	})
+	kube.PrependReactor("delete", "validatingadmissionpolicybindings",
+		func(clienttesting.Action) (bool, runtime.Object, error) {
+			first := !failed
+			failed = true
+			return first, nil, errors.New("the API server is away")
+		})
 	ctx, interrupt := context.WithCancel(t.Context())
-	kube.PrependReactor("create", "validatingadmissionpolicybindings", func(clienttesting.Action) (bool, runtime.Object, error) {
-		time.AfterFunc(10*time.Millisecond, interrupt)
-		return false, nil, nil
-	})
+	kube.PrependReactor("create", "validatingadmissionpolicybindings",
+		func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.AfterFunc(10*time.Millisecond, interrupt)
+			return false, nil, nil
+		})
 	if err := c.policy.begin(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,8 @@ func TestAnInterruptedCampaignRemovesItsPolicy(t *testing.T) {
 		t.Error(err)
 	}
 	policies, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().List(t.Context(), metav1.ListOptions{})
-	bindings, err2 := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
+	bindings, err2 := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(),
+		metav1.ListOptions{})
 	if len(policies.Items)+len(bindings.Items) > 0 || err != nil || err2 != nil || !failed || c.policy.on.Load() {
 		t.Errorf("left: %v, %v; a delete has failed: %v", policies.Items, bindings.Items, failed)
 	}
@@ -75,7 +78,8 @@ func TestPatchesAreAcceptedAgainAfterAnOutage(t *testing.T) {
 			if err := c.policy.inject(t.Context()); err != nil || !expected {
 				t.Errorf("it ends with %v; when the binding was deleted it was still expected: %v", err, expected)
 			}
-			list, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{})
+			list, err := kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(),
+				metav1.ListOptions{})
 			if err != nil || len(list.Items) > 0 {
 				t.Errorf("left: %v, %v", list.Items, err)
 			}
@@ -105,7 +109,8 @@ func TestWhatACampaignHasLeftKeepsAnyOtherAway(t *testing.T) {
 	if err := newTest(out, kube, "policy").policy.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newTest(out, kube, "pods").Plan(t.Context()); err == nil || !strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
+	if _, err := newTest(out, kube, "pods").Plan(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
 		t.Errorf("it is told %v", err)
 	}
 }
@@ -118,7 +123,8 @@ func TestASecondCampaignLeavesTheFirstAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := newTest(out, kube, "policy")
-	if _, err := second.policy.prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
+	if _, err := second.policy.prepare(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "livecampaign --clean --namespace canary --repository app") {
 		t.Errorf("it is told %v", err)
 	}
 	if err := second.Run(t.Context()); !apierrors.IsAlreadyExists(err) {

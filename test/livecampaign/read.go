@@ -41,7 +41,8 @@ type clients struct {
 func Connect(kubeconfig, inContext string, o Options) (*Campaign, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: inContext}).
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: inContext}).
 		ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig names no cluster: %w", err)

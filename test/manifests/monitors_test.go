@@ -37,11 +37,13 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 		must(t, yaml.UnmarshalStrict(document, &m))
 		selector, err := metav1.LabelSelectorAsSelector(&m.Spec.Selector)
 		if err != nil || len(m.Spec.Endpoints) != 1 || m.Namespace != namespace {
-			t.Fatalf("ServiceMonitor %s/%s: %+v, %v; want one endpoint in the Services' namespace", m.Namespace, m.Name, m.Spec, err)
+			t.Fatalf("ServiceMonitor %s/%s: %+v, %v; want one endpoint in the Services' namespace", m.Namespace, m.Name, m.Spec,
+				err)
 		}
 		var ports []string
 		for _, service := range all.services {
-			if selector.Matches(labels.Set(service.Labels)) && slices.ContainsFunc(service.Spec.Ports, func(port corev1.ServicePort) bool { return port.Name == m.Spec.Endpoints[0].Port }) {
+			if selector.Matches(labels.Set(service.Labels)) && slices.ContainsFunc(service.Spec.Ports,
+				func(port corev1.ServicePort) bool { return port.Name == m.Spec.Endpoints[0].Port }) {
 				ports = append(ports, service.Name)
 			}
 		}
@@ -62,7 +64,8 @@ func TestEachServiceMonitorFindsOnePort(t *testing.T) {
 func TestRulesAreInPlumblinesNamespace(t *testing.T) {
 	for _, document := range documents(t, filepath.Join(config, "monitoring", "prometheusrules.yaml")) {
 		var rules metav1.PartialObjectMetadata
-		if err := yaml.Unmarshal(document, &rules); err != nil || rules.Kind != "PrometheusRule" || rules.Namespace != namespace || rules.Name == "" {
+		if err := yaml.Unmarshal(document, &rules); err != nil || rules.Kind != "PrometheusRule" ||
+			rules.Namespace != namespace || rules.Name == "" {
 			t.Errorf("%s %s/%s, %v", rules.Kind, rules.Namespace, rules.Name, err)
 		}
 	}

@@ -30,14 +30,16 @@ func TestOptionalRightsAreThoseOfTheController(t *testing.T) {
 		}
 		bound[binding.Namespace+" "+binding.RoleRef.Name] = binding.Kind
 	}
-	for _, role := range []string{" plumbline-controller-watch", namespace + " plumbline-controller", "team-a plumbline-controller", "team-a plumbline-controller-secrets"} {
+	for _, role := range []string{" plumbline-controller-watch", namespace + " plumbline-controller",
+		"team-a plumbline-controller", "team-a plumbline-controller-secrets"} {
 		if bound[role] == "" {
 			t.Errorf("no binding of %s", role)
 		}
 	}
 	for _, rule := range all["ClusterRole plumbline-controller"] {
 		for _, verb := range rule.Verbs {
-			everywhere := len(rule.ResourceNames) > 0 || slices.Contains(rule.Verbs, "watch") && (verb == "list" || verb == "watch")
+			everywhere := len(rule.ResourceNames) > 0 ||
+				slices.Contains(rule.Verbs, "watch") && (verb == "list" || verb == "watch")
 			for _, resource := range rule.Resources {
 				if allows(watches.Rules, rule.APIGroups[0], resource, verb) != everywhere {
 					t.Errorf("%s %s: everywhere is not %t", verb, resource, everywhere)

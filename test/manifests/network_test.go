@@ -27,8 +27,10 @@ func (a *installation) policyOf(t *testing.T, deployment appsv1.Deployment) netw
 			selecting = append(selecting, policy)
 		}
 	}
-	if len(selecting) != 1 || selecting[0].Name != deployment.Name || !selectsExactly(&selecting[0].Spec.PodSelector, deployment.Spec.Template.Labels) {
-		t.Fatalf("NetworkPolicies %v select the pods of Deployment %s, want only its own, by its own label", selecting, deployment.Name)
+	if len(selecting) != 1 || selecting[0].Name != deployment.Name ||
+		!selectsExactly(&selecting[0].Spec.PodSelector, deployment.Spec.Template.Labels) {
+		t.Fatalf("NetworkPolicies %v select the pods of Deployment %s, want only its own, by its own label", selecting,
+			deployment.Name)
 	}
 	return selecting[0]
 }
@@ -40,7 +42,8 @@ func TestEachPodHasItsOwnNetworkPolicy(t *testing.T) {
 	}
 	for _, deployment := range all.deployments {
 		policy := all.policyOf(t, deployment)
-		if want := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}; !slices.Equal(policy.Spec.PolicyTypes, want) {
+		if want := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress,
+			networkingv1.PolicyTypeEgress}; !slices.Equal(policy.Spec.PolicyTypes, want) {
 			t.Errorf("NetworkPolicy %s is about %v, want %v", policy.Name, policy.Spec.PolicyTypes, want)
 		}
 	}

@@ -49,7 +49,8 @@ func TestEachServiceSelectsThePodsOfOneDeployment(t *testing.T) {
 		}
 		for _, port := range service.Spec.Ports {
 			if !hasPort(selected[0].Spec.Template.Spec.Containers[0], port.TargetPort) {
-				t.Errorf("Service %s: no container port %s in Deployment %s", service.Name, port.TargetPort.String(), selected[0].Name)
+				t.Errorf("Service %s: no container port %s in Deployment %s", service.Name, port.TargetPort.String(),
+					selected[0].Name)
 			}
 		}
 	}
@@ -72,19 +73,22 @@ func TestDeploymentsAreHighlyAvailable(t *testing.T) {
 				t.Error("fewer than two replicas")
 			}
 			rolling := deployment.Spec.Strategy.RollingUpdate
-			if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.IntVal != 0 || rolling.MaxUnavailable.StrVal != "" {
+			if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.IntVal != 0 ||
+				rolling.MaxUnavailable.StrVal != "" {
 				t.Error("maxUnavailable is not 0")
 			}
 			pod := deployment.Spec.Template
 			if !selectsExactly(deployment.Spec.Selector, pod.Labels) {
 				t.Error("the selector is not the pods' own name")
 			}
-			if len(pod.Spec.TopologySpreadConstraints) == 0 || !selectsExactly(pod.Spec.TopologySpreadConstraints[0].LabelSelector, pod.Labels) {
+			if len(pod.Spec.TopologySpreadConstraints) == 0 ||
+				!selectsExactly(pod.Spec.TopologySpreadConstraints[0].LabelSelector, pod.Labels) {
 				t.Error("the pods are not spread")
 			}
 			budgets := 0
 			for _, budget := range all.budgets {
-				if selectsExactly(budget.Spec.Selector, pod.Labels) && budget.Spec.MinAvailable != nil && budget.Spec.MinAvailable.IntVal == 1 {
+				if selectsExactly(budget.Spec.Selector, pod.Labels) && budget.Spec.MinAvailable != nil &&
+					budget.Spec.MinAvailable.IntVal == 1 {
 					budgets++
 				}
 			}
@@ -105,7 +109,8 @@ func checkGrace(t *testing.T, deployment appsv1.Deployment) {
 	t.Helper()
 	pod := deployment.Spec.Template.Spec
 	lifecycle := pod.Containers[0].Lifecycle
-	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil || pod.TerminationGracePeriodSeconds == nil {
+	if lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil ||
+		pod.TerminationGracePeriodSeconds == nil {
 		t.Fatal("no preStop sleep or no grace period")
 	}
 	sleep := time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second

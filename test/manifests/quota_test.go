@@ -26,7 +26,8 @@ func TestQuotaExceedsBudgets(t *testing.T) {
 		t.Errorf("%s in namespace %s, want a ResourceQuota in %s", quota.Kind, quota.Namespace, namespace)
 	}
 	standard := settings.Default()
-	for resource, atLeast := range map[string]int{"gitevents": 10 * (standard.SettledCap + standard.Open.Events), "eventpayloads": 4 * standard.Open.Events} {
+	for resource, atLeast := range map[string]int{"gitevents": 10 * (standard.SettledCap + standard.Open.Events),
+		"eventpayloads": 4 * standard.Open.Events} {
 		hard, ok := quota.Spec.Hard[corev1.ResourceName("count/"+resource+"."+v1alpha1.SchemeGroupVersion.Group)]
 		if got := hard.Value(); !ok || got < int64(atLeast) {
 			t.Errorf("%d %s are allowed, want %d or more", got, resource, atLeast)

@@ -99,7 +99,8 @@ func (a *installation) add(file string, document []byte) error {
 	const rbac = "rbac.authorization.k8s.io/v1 "
 	into := map[string]func([]byte) error{
 		"v1 Namespace": to(&a.namespaces), "v1 ServiceAccount": to(&a.serviceAccounts), "v1 ConfigMap": to(&a.configMaps),
-		"v1 Service": to(&a.services), "apps/v1 Deployment": to(&a.deployments), "policy/v1 PodDisruptionBudget": to(&a.budgets),
+		"v1 Service": to(&a.services), "apps/v1 Deployment": to(&a.deployments),
+		"policy/v1 PodDisruptionBudget":      to(&a.budgets),
 		"networking.k8s.io/v1 NetworkPolicy": to(&a.networkPolicies),
 		rbac + "ClusterRole":                 to(&a.clusterRoles), rbac + "Role": to(&a.roles),
 		rbac + "ClusterRoleBinding": to(&a.clusterBindings), rbac + "RoleBinding": to(&a.bindings),

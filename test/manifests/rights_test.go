@@ -16,7 +16,8 @@ import (
 func TestNoWildcards(t *testing.T) {
 	for role, rules := range read(t).rules() {
 		for _, rule := range rules {
-			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames), "*") || len(rule.NonResourceURLs) != 0 {
+			if slices.Contains(slices.Concat(rule.APIGroups, rule.Resources, rule.Verbs, rule.ResourceNames), "*") ||
+				len(rule.NonResourceURLs) != 0 {
 				t.Errorf("%s: %v", role, rule)
 			}
 		}
@@ -43,20 +44,38 @@ func TestForbiddenRights(t *testing.T) {
 		role, group, resource string
 		verbs                 []string
 	}{
-		"list the cluster's Secrets":                 {"", "", "secrets", []string{"list", "watch", "update"}},
-		"read Secrets of teams":                      {"ClusterRole plumbline-controller", "", "secrets", []string{"get"}}, // a role of its own does: it can be narrowed
-		"reach Secrets everywhere from the receiver": {"ClusterRole plumbline-receiver", "", "secrets", []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		"write Secrets from the receiver":            {"Role plumbline-receiver", "", "secrets", []string{"get", "create", "update", "patch", "delete"}},
-		"start runs from the receiver":               {"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"}},
-		"start pods":                                 {"", "", "pods", []string{"create", "patch", "update"}},
-		"impersonate":                                {"", "", "users", []string{"impersonate"}},
-		"grant rights":                               {"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"}},
-		"change a Repository from a controller":      {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev", "repositories", []string{"create", "update", "patch", "delete"}},
-		"replace runs, or delete many at once":       {"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"deletecollection", "update"}},
-		"rewrite what was received":                  {"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update"}},
-		"wait for a leader in the receiver":          {"Role plumbline-receiver", "coordination.k8s.io", "leases", []string{"get", "list", "watch", "create", "update", "patch"}},
-		"forget or change what is remembered":        {"Role plumbline-receiver", "plumbline.dev", "tombstonepages", []string{"list", "watch", "create", "update", "delete"}}, // it moves one line with a patch (docs/adr/0054)
-		"read what was received in bulk":             {"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"}},
+		"list the cluster's Secrets": {"", "", "secrets", []string{"list", "watch", "update"}},
+		// a role of its own does: it can be narrowed
+		"read Secrets of teams": {"ClusterRole plumbline-controller", "", "secrets", []string{"get"}},
+		"reach Secrets everywhere from the receiver": {"ClusterRole plumbline-receiver", "", "secrets",
+			[]string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		"write Secrets from the receiver": {
+			"Role plumbline-receiver", "", "secrets", []string{"get", "create", "update", "patch", "delete"},
+		},
+		"start runs from the receiver": {
+			"ClusterRole plumbline-receiver", "tekton.dev", "pipelineruns", []string{"create", "patch", "update", "delete"},
+		},
+		"start pods":  {"", "", "pods", []string{"create", "patch", "update"}},
+		"impersonate": {"", "", "users", []string{"impersonate"}},
+		"grant rights": {
+			"", "rbac.authorization.k8s.io", "clusterroles", []string{"bind", "escalate", "create", "update", "patch"},
+		},
+		"change a Repository from a controller": {"ClusterRole plumbline-controller", "pipelinesascode.tekton.dev",
+			"repositories", []string{"create", "update", "patch", "delete"}},
+		"replace runs, or delete many at once": {
+			"ClusterRole plumbline-controller", "tekton.dev", "pipelineruns", []string{"deletecollection", "update"},
+		},
+		"rewrite what was received": {
+			"Role plumbline-controller", "plumbline.dev", "gitevents", []string{"create", "update"},
+		},
+		"wait for a leader in the receiver": {"Role plumbline-receiver", "coordination.k8s.io", "leases",
+			[]string{"get", "list", "watch", "create", "update", "patch"}},
+		// it moves one line with a patch (docs/adr/0054)
+		"forget or change what is remembered": {"Role plumbline-receiver", "plumbline.dev", "tombstonepages",
+			[]string{"list", "watch", "create", "update", "delete"}},
+		"read what was received in bulk": {
+			"Role plumbline-receiver", "plumbline.dev", "eventpayloads", []string{"list", "watch", "update", "patch", "delete"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for role, rules := range all {
@@ -83,14 +102,21 @@ func allows(rules []rbacv1.PolicyRule, group, resource, verb string) bool {
 // namespaces. The receiver reads none of them, and not the App's (S31).
 func TestSecretReadRights(t *testing.T) {
 	want := map[string]rbacv1.PolicyRule{
-		"Role plumbline-receiver":                  {Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: shards()},
-		"Role plumbline-controller":                {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
-		"ClusterRole plumbline-controller-secrets": {Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}},
+		"Role plumbline-receiver": {
+			Verbs: []string{"list", "watch"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: shards(),
+		},
+		"Role plumbline-controller": {
+			Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"},
+		},
+		"ClusterRole plumbline-controller-secrets": {
+			Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"},
+		},
 	}
 	got := map[string]rbacv1.PolicyRule{}
 	for role, rules := range read(t).rules() {
 		for _, rule := range rules {
-			if slices.Contains(rule.Resources, "secrets") && (slices.Contains(rule.Verbs, "get") || slices.Contains(rule.Verbs, "list")) {
+			if slices.Contains(rule.Resources, "secrets") &&
+				(slices.Contains(rule.Verbs, "get") || slices.Contains(rule.Verbs, "list")) {
 				got[role] = rule
 			}
 		}

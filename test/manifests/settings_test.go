@@ -61,7 +61,8 @@ func TestSettingsExampleHasDefaults(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(settings.Default(), got, cmp.AllowUnexported(settings.Console{}, settings.Owners{}, settings.Namespaces{})); diff != "" {
+	if diff := cmp.Diff(settings.Default(), got,
+		cmp.AllowUnexported(settings.Console{}, settings.Owners{}, settings.Namespaces{})); diff != "" {
 		t.Errorf("the example is not the default (-default +example):\n%s", diff)
 	}
 	_, err = settings.New(map[string]string{"no-such-key": ""})

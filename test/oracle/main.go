@@ -69,7 +69,8 @@ func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.D
 	if err != nil {
 		return fmt.Errorf("%w\nthe logs are in %s", err, stage.Dir)
 	}
-	fmt.Printf("%d scenarios in %s: everything that differs is meant\n", len(scenarios), time.Since(begin).Round(time.Second))
+	fmt.Printf("%d scenarios in %s: everything that differs is meant\n", len(scenarios),
+		time.Since(begin).Round(time.Second))
 	return nil
 }
 
@@ -95,7 +96,8 @@ func playAll(ctx context.Context, stage *play.Stage, scenarios []scenario.Scenar
 		group.Go(func() error { return t.play(within, stage, s) })
 	}
 	err := group.Wait() // what was played until then is told in any case
-	fmt.Printf("%d PipelineRuns of Pipelines-as-Code, in %d of %d scenarios. Differences that are meant:\n", t.runs, t.ran, t.played)
+	fmt.Printf("%d PipelineRuns of Pipelines-as-Code, in %d of %d scenarios. Differences that are meant:\n", t.runs, t.ran,
+		t.played)
 	for _, d := range verdict.Differences() {
 		fmt.Printf("  %4d  %s\n", t.meant[d.Name], d.Name)
 	}
@@ -107,7 +109,8 @@ func playAll(ctx context.Context, stage *play.Stage, scenarios []scenario.Scenar
 		return fmt.Errorf("scenarios %v have differences that are in no list", t.broken)
 	}
 	if len(scenarios) >= enough && 2*t.ran < len(scenarios) {
-		return fmt.Errorf("Pipelines-as-Code ran something in %d of %d scenarios only: that shows too little", t.ran, len(scenarios))
+		return fmt.Errorf("Pipelines-as-Code ran something in %d of %d scenarios only: that shows too little", t.ran,
+			len(scenarios))
 	}
 	return nil
 }

@@ -47,15 +47,18 @@ func main() {
 			log.Fatalf("Serving the probes on port %d: %v", *probes, err)
 		}
 	}()
-	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()), pipelineruns.NewRuns(system.Namespace())
+	events, claims, runs := gitevents.New(system.Namespace()), claim.NewClaims(system.Namespace()),
+		pipelineruns.NewRuns(system.Namespace())
 	sharedmain.MainWithConfig(ctx, component, cfg,
 		gitevent.NewController(deps.Options{
 			Namespace: system.Namespace(), Version: "poison", AppSecret: "plumbline-github-app", Workers: 16,
-			Times: deps.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(), Remote: web.New(web.Options{}),
+			Times: deps.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(),
+			Remote:    web.New(web.Options{}),
 			Providers: map[string]provider.Provider{"github": panicking(github.New(github.Options{}), *planning, *reporting)},
 		}, events, claims, runs),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
-			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims, Runs: runs.Informer(ctx).GetIndexer()}
+			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims,
+				Runs: runs.Informer(ctx).GetIndexer()}
 			return repository.NewController(shared)(ctx, cmw)
 		},
 		webhooksecret.NewController(webhooksecret.Options{Namespace: system.Namespace(), AppSecret: "plumbline-github-app"}),
@@ -65,7 +68,8 @@ func main() {
 // panicking is a provider whose clients panic about two commits.
 func panicking(p provider.Provider, planning, reporting string) provider.Provider {
 	connect := p.Connect
-	p.Connect = func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials provider.Credentials) (provider.Client, error) {
+	p.Connect = func(ctx context.Context, baseURL string, project v1alpha1.Project,
+		credentials provider.Credentials) (provider.Client, error) {
 		client, err := connect(ctx, baseURL, project, credentials)
 		if err != nil {
 			return client, err

@@ -84,14 +84,16 @@ func podOf(deployment *appsv1.Deployment) (Pod, error) {
 	spec := deployment.Spec.Template.Spec
 	container := spec.Containers[0]
 	ready, lifecycle := container.ReadinessProbe, container.Lifecycle
-	if ready == nil || lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil || spec.TerminationGracePeriodSeconds == nil {
+	if ready == nil || lifecycle == nil || lifecycle.PreStop == nil || lifecycle.PreStop.Sleep == nil ||
+		spec.TerminationGracePeriodSeconds == nil {
 		return Pod{}, errors.New("the receiver's Deployment has no readiness probe, no preStop sleep or no grace period")
 	}
 	drain, err := drainWait(container.Args)
 	seconds := func(n int32) time.Duration { return time.Duration(n) * time.Second }
 	return Pod{
-		ProbeEvery: seconds(ready.PeriodSeconds), ProbeTimeout: seconds(ready.TimeoutSeconds), ProbeFailures: int(ready.FailureThreshold),
-		PreStop: time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second, DrainWait: drain,
+		ProbeEvery: seconds(ready.PeriodSeconds), ProbeTimeout: seconds(ready.TimeoutSeconds),
+		ProbeFailures: int(ready.FailureThreshold),
+		PreStop:       time.Duration(lifecycle.PreStop.Sleep.Seconds) * time.Second, DrainWait: drain,
 		Grace: time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second,
 	}, err
 }

@@ -45,7 +45,8 @@ func (r Report) Failed() int { return r.ConnectionErrors + r.Refused }
 func (r Report) String() string {
 	ms := func(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 	line := fmt.Sprintf("%d deliveries, %d restarts, %d failed (%d connection errors, %d not 2xx, %d of them as the machine was slow), %d answered 202 of which %d lost; answers after %v median, %v p99, %v longest",
-		r.Sent, r.Restarts, r.Failed(), r.ConnectionErrors, r.Refused, r.Slow, r.Accepted, r.Lost, ms(r.Median), ms(r.P99), ms(r.Longest))
+		r.Sent, r.Restarts, r.Failed(), r.ConnectionErrors, r.Refused, r.Slow, r.Accepted, r.Lost, ms(r.Median), ms(r.P99),
+		ms(r.Longest))
 	return strings.Join(append([]string{line}, r.Failures...), "\n  ")
 }
 

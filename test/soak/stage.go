@@ -41,7 +41,8 @@ func open(ctx context.Context, o Options) (*stage, error) {
 	if s.tenant, err = o.Cluster.CreateNamespace(ctx, "ci"); err != nil {
 		return nil, err
 	}
-	s.installation, err = installation.New(ctx, installation.Options{Cluster: o.Cluster, Forge: s.forge, App: app, Programs: o.Programs})
+	s.installation, err = installation.New(ctx,
+		installation.Options{Cluster: o.Cluster, Forge: s.forge, App: app, Programs: o.Programs})
 	if err != nil {
 		return nil, err
 	}
@@ -58,12 +59,13 @@ func (s *stage) claim(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace).Create(ctx, &v1alpha1.RepositoryClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.installation.Namespace, Name: v1alpha1.ClaimName(canonical)},
-		Spec: v1alpha1.RepositoryClaimSpec{
-			URL: canonical, Repository: v1alpha1.ClaimOwner{Namespace: s.tenant, Name: repository.Name, UID: repository.UID},
-		},
-	}, metav1.CreateOptions{})
+	_, err = s.installation.Plumbline.PlumblineV1alpha1().RepositoryClaims(s.installation.Namespace).Create(
+		ctx, &v1alpha1.RepositoryClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.installation.Namespace, Name: v1alpha1.ClaimName(canonical)},
+			Spec: v1alpha1.RepositoryClaimSpec{
+				URL: canonical, Repository: v1alpha1.ClaimOwner{Namespace: s.tenant, Name: repository.Name, UID: repository.UID},
+			},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("creating the claim: %w", err)
 	}

@@ -47,11 +47,13 @@ func BuildUnclosed(ctx context.Context, path string) error {
 	changed := path + unclosed + ".go"
 	overlay := fmt.Appendf(nil, `{"Replace": {%q: %q}}`, source, changed)
 	if err := errors.Join(
-		os.WriteFile(changed, []byte(text), 0o600), os.WriteFile(path+unclosed+".json", overlay, 0o600),
+		os.WriteFile(changed, []byte(text), 0o600),
+		os.WriteFile(path+unclosed+".json", overlay, 0o600),
 	); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, "go", "build", "-overlay="+path+unclosed+".json", "-o", path+unclosed, "./cmd/receiver")
+	command := exec.CommandContext(ctx, "go", "build", "-overlay="+path+unclosed+".json", "-o", path+unclosed,
+		"./cmd/receiver")
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the receiver without Connection: close: %w\n%s", err, out)

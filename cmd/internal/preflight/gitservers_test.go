@@ -18,7 +18,8 @@ import (
 )
 
 func served(namespace, name, url string, git *pacv1alpha1.GitProvider) *pacv1alpha1.Repository {
-	return &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url, GitProvider: git}}
+	return &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: pacv1alpha1.RepositorySpec{URL: url, GitProvider: git}}
 }
 
 func onGitLab(url string) *pacv1alpha1.GitProvider {
@@ -37,22 +38,37 @@ func TestGitServersThatAreNotCalledAreFound(t *testing.T) {
 		allowed    string
 		want       string
 	}{
-		"of the App":                   {served("one", "app", "https://github.com/a/b", nil), "", ""},
-		"of the App with a Secret":     {served("one", "app", "https://github.com/a/b", app), "", ""},
-		"public":                       {served("one", "app", "https://gitlab.com/a/b", onGitLab("https://gitlab.com")), "", ""},
-		"private":                      {served("one", "app", "https://10.0.0.1/a/b", onGitLab("https://10.0.0.1")), "", "Repository one/app: 10.0.0.1"},
-		"private by its own URL":       {served("one", "app", "https://10.0.0.1/a/b", onGitLab("")), "", "Repository one/app: 10.0.0.1"},
-		"in the cluster":               {served("one", "app", "https://x/a/b", onGitLab("http://gitlab.git.svc:8080")), "", "gitlab.git.svc:8080 is not called"},
-		"in the cluster and listed":    {served("one", "app", "https://x/a/b", onGitLab("http://gitlab.git.svc:8080")), "gitlab.git.svc", ""},
-		"private and listed":           {served("one", "app", "https://x/a/b", onGitLab("http://10.0.0.1")), "10.0.0.0/8", ""},
+		"of the App":               {served("one", "app", "https://github.com/a/b", nil), "", ""},
+		"of the App with a Secret": {served("one", "app", "https://github.com/a/b", app), "", ""},
+		"public": {
+			served("one", "app", "https://gitlab.com/a/b", onGitLab("https://gitlab.com")), "", "",
+		},
+		"private": {
+			served("one", "app", "https://10.0.0.1/a/b", onGitLab("https://10.0.0.1")), "", "Repository one/app: 10.0.0.1",
+		},
+		"private by its own URL": {
+			served("one", "app", "https://10.0.0.1/a/b", onGitLab("")), "", "Repository one/app: 10.0.0.1",
+		},
+		"in the cluster": {served("one", "app", "https://x/a/b", onGitLab("http://gitlab.git.svc:8080")), "",
+			"gitlab.git.svc:8080 is not called"},
+		"in the cluster and listed": {
+			served("one", "app", "https://x/a/b", onGitLab("http://gitlab.git.svc:8080")), "gitlab.git.svc", "",
+		},
+		"private and listed": {
+			served("one", "app", "https://x/a/b", onGitLab("http://10.0.0.1")), "10.0.0.0/8", "",
+		},
 		"what the administrator named": {served("one", "app", "https://10.0.0.1/a/b", secretless), "", ""},
-		"the administrator's own":      {served("plumbline", "app", "https://10.0.0.1/a/b", onGitLab("https://10.0.0.1")), "", ""},
+		"the administrator's own": {
+			served("plumbline", "app", "https://10.0.0.1/a/b", onGitLab("https://10.0.0.1")), "", "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c1, _ := checker(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"}, Data: map[string]string{"git-allowed-hosts": c.allowed}})
+			c1, _ := checker(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"},
+				Data: map[string]string{"git-allowed-hosts": c.allowed}})
 			c1.repositories = pacfake.NewSimpleClientset(c.repository).PipelinesascodeV1alpha1()
 			got := c1.repositoriesOfTeams(t.Context())
-			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), c.want) || !strings.Contains(got[0].Remedy, "git-allowed-hosts")) {
+			if c.want == "" && len(got) != 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), c.want) ||
+				!strings.Contains(got[0].Remedy, "git-allowed-hosts")) {
 				t.Errorf("found %v, want %q", got, c.want)
 			}
 		})
@@ -63,15 +79,18 @@ func TestManyGitServersAreOneFinding(t *testing.T) {
 	c, _ := checker(t)
 	var all []runtime.Object
 	for i := range maxNamed + 5 {
-		all = append(all, served("one", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))), served("two", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))))
+		all = append(all, served("one", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))),
+			served("two", fmt.Sprint("r", i), "https://x/a/b", onGitLab(fmt.Sprintf("https://10.0.0.%d", i))))
 	}
 	client := pacfake.NewSimpleClientset(all...)
 	c.repositories = client.PipelinesascodeV1alpha1()
 	if got := c.repositoriesOfTeams(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "and 5 more") {
 		t.Errorf("found %v", got)
 	}
-	client.PrependReactor("list", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
-	if got := c.repositoriesOfTeams(t.Context()); len(got) != 1 || !strings.Contains(got[0].Problem, "could not be checked") {
+	client.PrependReactor("list", "repositories",
+		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("no") })
+	if got := c.repositoriesOfTeams(t.Context()); len(got) != 1 ||
+		!strings.Contains(got[0].Problem, "could not be checked") {
 		t.Errorf("found %v", got)
 	}
 }

@@ -17,7 +17,8 @@ import (
 )
 
 func serving(namespaces string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"}, Data: map[string]string{"serve-namespaces": namespaces}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"},
+		Data: map[string]string{"serve-namespaces": namespaces}}
 }
 
 func TestServedNamespacesAreChecked(t *testing.T) {
@@ -34,7 +35,8 @@ func TestServedNamespacesAreChecked(t *testing.T) {
 	} {
 		c, _ := checker(t, serving(value))
 		c.repositories = pacfake.NewSimpleClientset(
-			served("team-a", "app", "https://gitlab.com/a/b", onGitLab("")), served("team-b", "app", private+"/a/b", onGitLab(private)),
+			served("team-a", "app", "https://gitlab.com/a/b", onGitLab("")),
+			served("team-b", "app", private+"/a/b", onGitLab(private)),
 		).PipelinesascodeV1alpha1()
 		got := c.repositoriesOfTeams(t.Context())
 		if want == "" && len(got) != 0 || want != "" && (len(got) != 1 || !strings.Contains(got[0].String(), want)) {
@@ -54,24 +56,34 @@ func TestRightsInListedNamespaces(t *testing.T) {
 		says     []string
 		not      string
 	}{
-		"bound in each":   {serve: "team-a, team-b", bound: []string{"team-a", "team-b"}, watching: true, not: "ClusterRole plumbline-controller does not let plumbline-controller create"},
-		"bound in one":    {serve: "team-a, team-b", bound: []string{"team-a"}, watching: true, says: []string{"create, patch, delete pipelineruns.tekton.dev in namespace team-b.", "get secrets in namespace team-b.", "config/optional/namespaces.yaml"}, not: "in namespace team-a"},
-		"nothing watched": {serve: "team-a", bound: []string{"team-a"}, says: []string{"list, watch pipelineruns.tekton.dev in any namespace"}},
-		"not in its own":  {serve: "team-a, team-b, !team-b", bound: []string{"team-a"}, watching: true, alone: true, says: []string{"update repositories.pipelinesascode.tekton.dev/status in namespace plumbline."}, not: "team-b"},
-		"a glob":          {serve: "team-*", bound: []string{"team-a"}, watching: true, says: []string{"create, patch, delete pipelineruns.tekton.dev in any namespace"}, not: "get secrets"},
+		"bound in each": {serve: "team-a, team-b", bound: []string{"team-a", "team-b"}, watching: true,
+			not: "ClusterRole plumbline-controller does not let plumbline-controller create"},
+		"bound in one": {serve: "team-a, team-b", bound: []string{"team-a"}, watching: true, says: []string{
+			"create, patch, delete pipelineruns.tekton.dev in namespace team-b.", "get secrets in namespace team-b.",
+			"config/optional/namespaces.yaml",
+		}, not: "in namespace team-a"},
+		"nothing watched": {
+			serve: "team-a", bound: []string{"team-a"}, says: []string{"list, watch pipelineruns.tekton.dev in any namespace"},
+		},
+		"not in its own": {serve: "team-a, team-b, !team-b", bound: []string{"team-a"}, watching: true, alone: true,
+			says: []string{"update repositories.pipelinesascode.tekton.dev/status in namespace plumbline."}, not: "team-b"},
+		"a glob": {serve: "team-*", bound: []string{"team-a"}, watching: true,
+			says: []string{"create, patch, delete pipelineruns.tekton.dev in any namespace"}, not: "get secrets"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t, serving(test.serve))
-			client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
-				review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview) //nolint:forcetypeassert // of this resource
-				of := review.Spec.ResourceAttributes
-				watching := test.watching && (of.Verb == "watch" || of.Verb == "list" && of.Resource != "taskruns" || of.Group == "admissionregistration.k8s.io")
-				answer := &authorizationv1.SelfSubjectAccessReview{}
-				lacked := test.alone && of.Subresource == "status" && of.Resource == "repositories"
-				own := of.Namespace == c.Namespace && !lacked
-				answer.Status.Allowed = watching || own || slices.Contains(test.bound, of.Namespace)
-				return true, answer, nil
-			})
+			client.PrependReactor("create", "selfsubjectaccessreviews",
+				func(a clienttesting.Action) (bool, runtime.Object, error) {
+					review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview)
+					of := review.Spec.ResourceAttributes
+					watching := test.watching && (of.Verb == "watch" || of.Verb == "list" && of.Resource != "taskruns" ||
+						of.Group == "admissionregistration.k8s.io")
+					answer := &authorizationv1.SelfSubjectAccessReview{}
+					lacked := test.alone && of.Subresource == "status" && of.Resource == "repositories"
+					own := of.Namespace == c.Namespace && !lacked
+					answer.Status.Allowed = watching || own || slices.Contains(test.bound, of.Namespace)
+					return true, answer, nil
+				})
 			var all []string
 			for _, f := range c.rights(t.Context()) {
 				all = append(all, f.String())

@@ -31,20 +31,25 @@ func checker(t *testing.T, objects ...runtime.Object) (*Checker, *fake.Clientset
 		t.Fatal(err)
 	}
 	client := fake.NewSimpleClientset(objects...)
-	return &Checker{Options: Options{Component: Controller, Namespace: "plumbline", AppSecret: "app"}, kube: client, want: want}, client
+	return &Checker{
+		Options: Options{Component: Controller, Namespace: "plumbline", AppSecret: "app"}, kube: client, want: want,
+	}, client
 }
 
 func deployment(namespace, name string, replicas *int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: replicas}}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: appsv1.DeploymentSpec{Replicas: replicas},
+	}
 }
 
 // listsByName makes the fake client apply a field selector for the name, as the API server does.
 func listsByName(client *fake.Clientset) {
 	client.PrependReactor("list", "deployments", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		restrictions := a.(clienttesting.ListAction).GetListRestrictions() //nolint:forcetypeassert // of this verb
+		restrictions := a.(clienttesting.ListAction).GetListRestrictions()
 		name, one := restrictions.Fields.RequiresExactMatch("metadata.name")
 		if !one || a.GetNamespace() != "" {
-			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "", errors.New("only by name, in all namespaces"))
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "",
+				errors.New("only by name, in all namespaces"))
 		}
 		all, err := client.Tracker().List(a.GetResource(), appsv1.SchemeGroupVersion.WithKind("Deployment"), "")
 		list, _ := all.(*appsv1.DeploymentList)
@@ -68,28 +73,48 @@ func TestRunningPaC(t *testing.T) {
 		unchecked int
 		err       bool
 	}{
-		"there is none":                  {},
-		"the watcher runs":               {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, fatal: 1, says: "kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher"},
-		"the operator's controller runs": {objects: []runtime.Object{deployment("openshift-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1},
-		"on plain Kubernetes":            {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1, says: "Deployment tekton-pipelines/pipelines-as-code-controller runs"},
-		"in any other namespace":         {objects: []runtime.Object{deployment("ci", "pipelines-as-code-watcher", nil)}, fatal: 1, says: "Deployment ci/pipelines-as-code-watcher runs"},
+		"there is none": {},
+		"the watcher runs": {objects: []runtime.Object{
+			deployment("pipelines-as-code", "pipelines-as-code-watcher", nil),
+		}, fatal: 1, says: "kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher"},
+		"the operator's controller runs": {
+			objects: []runtime.Object{deployment("openshift-pipelines", "pipelines-as-code-controller", nil)}, fatal: 1,
+		},
+		"on plain Kubernetes": {objects: []runtime.Object{
+			deployment("tekton-pipelines", "pipelines-as-code-controller", nil),
+		}, fatal: 1, says: "Deployment tekton-pipelines/pipelines-as-code-controller runs"},
+		"in any other namespace": {objects: []runtime.Object{deployment("ci", "pipelines-as-code-watcher", nil)},
+			fatal: 1, says: "Deployment ci/pipelines-as-code-watcher runs"},
 		"in two namespaces": {objects: []runtime.Object{
-			deployment("ci", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-watcher", nil),
+			deployment("ci", "pipelines-as-code-controller", nil), deployment("tekton-pipelines", "pipelines-as-code-controller",
+				nil), deployment("tekton-pipelines", "pipelines-as-code-watcher", nil),
 		}, fatal: 3},
-		"the operator would scale it up":                  {objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again"},
-		"it is scaled to nothing":                         {objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)}},
-		"its webhook starts nothing":                      {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)}},
-		"it runs and is wanted":                           {objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true},
-		"it may not be listed: not certain, so not Fatal": {fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2, says: "let this account list it"},
-		"the API server does not answer: ask it again":    {fails: errors.New("connection refused"), err: true},
-		"the API server is overloaded: ask it again":      {fails: apierrors.NewTooManyRequests("later", 1), err: true},
+		"the operator would scale it up": {
+			objects: []runtime.Object{operated}, fatal: 1, says: "the Tekton operator scales it up again",
+		},
+		"it is scaled to nothing": {
+			objects: []runtime.Object{deployment("tekton-pipelines", "pipelines-as-code-watcher", &none)},
+		},
+		"its webhook starts nothing": {
+			objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-webhook", nil)},
+		},
+		"it runs and is wanted": {
+			objects: []runtime.Object{deployment("pipelines-as-code", "pipelines-as-code-watcher", nil)}, coexist: true,
+		},
+		"it may not be listed: not certain, so not Fatal": {
+			fails: apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, "x", errors.New("no")), unchecked: 2,
+			says: "let this account list it",
+		},
+		"the API server does not answer: ask it again": {fails: errors.New("connection refused"), err: true},
+		"the API server is overloaded: ask it again":   {fails: apierrors.NewTooManyRequests("later", 1), err: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t, test.objects...)
 			c.Coexist = test.coexist
 			listsByName(client)
 			if test.fails != nil {
-				client.PrependReactor("*", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
+				client.PrependReactor("*", "deployments",
+					func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.fails })
 			}
 			findings, err := c.RunningPaC(t.Context())
 			fatal := 0
@@ -99,9 +124,11 @@ func TestRunningPaC(t *testing.T) {
 				}
 			}
 			if fatal != test.fatal || len(findings)-fatal != test.unchecked || (err != nil) != test.err {
-				t.Errorf("%v, %v; want %d that are Fatal, %d that could not be checked, an error: %v", findings, err, test.fatal, test.unchecked, test.err)
+				t.Errorf("%v, %v; want %d that are Fatal, %d that could not be checked, an error: %v", findings, err, test.fatal,
+					test.unchecked, test.err)
 			}
-			if test.says != "" && !slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.String(), test.says) }) {
+			if test.says != "" && !slices.ContainsFunc(findings,
+				func(f Finding) bool { return strings.Contains(f.String(), test.says) }) {
 				t.Errorf("%v, want one that says %q", findings, test.says)
 			}
 		})
@@ -123,11 +150,12 @@ func TestRights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, client := checker(t)
-			client.PrependReactor("create", "selfsubjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
-				review := &authorizationv1.SelfSubjectAccessReview{}
-				review.Status.Allowed = test.allowed
-				return true, review, test.err
-			})
+			client.PrependReactor("create", "selfsubjectaccessreviews",
+				func(a clienttesting.Action) (bool, runtime.Object, error) {
+					review := &authorizationv1.SelfSubjectAccessReview{}
+					review.Status.Allowed = test.allowed
+					return true, review, test.err
+				})
 			findings := c.rights(t.Context())
 			if test.says == "" {
 				if len(findings) != 0 {
@@ -135,7 +163,8 @@ func TestRights(t *testing.T) {
 				}
 				return
 			}
-			if !slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.String(), test.says) && f.Remedy != "" }) {
+			if !slices.ContainsFunc(findings,
+				func(f Finding) bool { return strings.Contains(f.String(), test.says) && f.Remedy != "" }) {
 				t.Errorf("%v, want one that says %q", findings, test.says)
 			}
 			if slices.ContainsFunc(findings, func(f Finding) bool { return strings.Contains(f.Object, narrowed) }) {
@@ -148,7 +177,9 @@ func TestRights(t *testing.T) {
 func TestOwner(t *testing.T) {
 	controlled := func(kind, name, hash string) *corev1.Pod {
 		yes := true
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "it", OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}}}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Name: "it", OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: name, Controller: &yes}},
+		}}
 		if hash != "" {
 			pod.Labels = map[string]string{"pod-template-hash": hash}
 		}
@@ -169,7 +200,8 @@ func TestOwner(t *testing.T) {
 }
 
 func TestOlder(t *testing.T) {
-	for version, old := range map[string]bool{"v0.56.1": true, "v1.0.0": false, "v1.15.0": false, "1.31.4+k3s1": false, "devel": false, "": false} {
+	for version, old := range map[string]bool{"v0.56.1": true, "v1.0.0": false, "v1.15.0": false, "1.31.4+k3s1": false,
+		"devel": false, "": false} {
 		if got := older("Tekton", version, oldestTekton, "upgrade").Object != ""; got != old {
 			t.Errorf("%q is too old: %v, want %v", version, got, old)
 		}
@@ -183,9 +215,11 @@ func TestMissingFields(t *testing.T) {
 	want := object(map[string]any{
 		"metadata": map[string]any{"type": "object"},
 		"spec": map[string]any(object(map[string]any{
-			"url":  map[string]any{"type": "string"},
-			"list": map[string]any{"type": "array", "items": map[string]any(object(map[string]any{"name": map[string]any{"type": "string"}}))},
-			"any":  map[string]any(object(map[string]any{"deep": map[string]any{"type": "string"}})),
+			"url": map[string]any{"type": "string"},
+			"list": map[string]any{
+				"type": "array", "items": map[string]any(object(map[string]any{"name": map[string]any{"type": "string"}})),
+			},
+			"any": map[string]any(object(map[string]any{"deep": map[string]any{"type": "string"}})),
 		})),
 	})
 	got := object(map[string]any{

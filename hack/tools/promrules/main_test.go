@@ -25,7 +25,8 @@ func TestConfigMonitoring(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^#{2,3} (Plumbline\w+)$`).FindAllStringSubmatch(content(t, runbooks), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^#{2,3} (Plumbline\w+)$`).FindAllStringSubmatch(content(t, runbooks),
+		-1) {
 		sections[heading[1]] = true
 	}
 	metrics := content(t, inventory)

@@ -22,7 +22,8 @@ func TestWhatIsReachableAndFixedFails(t *testing.T) {
 		t.Errorf("%v, want %v", err, errFound)
 	}
 	for _, want := range []string{
-		"strings.ToTitle, called from example.com/caller: fixed in v99.0.0", "strings.Repeat, called from example.com/caller: no fix yet",
+		"strings.ToTitle, called from example.com/caller: fixed in v99.0.0",
+		"strings.Repeat, called from example.com/caller: no fix yet",
 		"2 vulnerabilities can be reached, 1 of them are fixed upstream",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -39,7 +40,9 @@ func TestAScanThatFailsSaysSo(t *testing.T) {
 	empty := t.TempDir()
 	write(t, filepath.Join(empty, "index", "modules.json"), "[]")
 	for name, test := range map[string]struct{ database, packages, says string }{
-		"nothing listens":       {"http://127.0.0.1:1", ".", "http://127.0.0.1:1: the vulnerability database does not answer"},
+		"nothing listens": {
+			"http://127.0.0.1:1", ".", "http://127.0.0.1:1: the vulnerability database does not answer",
+		},
 		"no index":              {"file://" + empty, ".", "give the address of a mirror, for example make scan DB="},
 		"there is no such code": {database(t, nil), "./missing", "running govulncheck"},
 	} {
@@ -70,7 +73,8 @@ func database(t *testing.T, functions map[string]string) string {
 			"ecosystem_specific": {"imports": [{"path": "strings", "symbols": [%q]}]}}]}`, function, modified, events, function))
 	}
 	write(t, filepath.Join(dir, "index", "db.json"), `{`+modified+`}`)
-	write(t, filepath.Join(dir, "index", "modules.json"), fmt.Sprintf(`[{"path": "stdlib", "vulns": [%s]}]`, strings.Join(index, ",")))
+	write(t, filepath.Join(dir, "index", "modules.json"),
+		fmt.Sprintf(`[{"path": "stdlib", "vulns": [%s]}]`, strings.Join(index, ",")))
 	return "file://" + dir
 }
 

@@ -17,7 +17,8 @@ func TestHeadsUseTimeOfStorage(t *testing.T) {
 	t.Parallel()
 	stored, happened := metav1.NewTime(time.Unix(100, 0)), metav1.NewTime(time.Unix(90, 0))
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: stored}}
-	e.Spec = v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{Number: 1}, SHA: "a", HappenedAt: &happened, ReceivedAt: metav1.NewTime(time.Unix(5000, 0))}
+	e.Spec = v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{Number: 1}, SHA: "a", HappenedAt: &happened,
+		ReceivedAt: metav1.NewTime(time.Unix(5000, 0))}
 	if heads := Heads([]history.Record{{Event: e}}); len(heads) != 1 || !heads[0].Received.Equal(stored.Time) {
 		t.Errorf("%+v, want one that was received at %v", heads, stored)
 	}

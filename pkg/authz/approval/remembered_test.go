@@ -35,8 +35,10 @@ func TestGiven(t *testing.T) {
 		recorded           []history.Record
 		by, sha, forgotten string
 	}{
-		"nothing is on record":                  {nil, "", "", ""},
-		"nothing was approved":                  {[]history.Record{unplanned, planned("p1", first, "PendingApproval", nil)}, "", "", ""},
+		"nothing is on record": {nil, "", "", ""},
+		"nothing was approved": {
+			[]history.Record{unplanned, planned("p1", first, "PendingApproval", nil)}, "", "", "",
+		},
 		"one approval":                          {[]history.Record{unplanned, ann}, "ann", first, ""},
 		"the last of two":                       {[]history.Record{ann, bob}, "bob", second, ""},
 		"a commit ran by it":                    {[]history.Record{ann, ran}, "ann", first, ""},
@@ -77,7 +79,9 @@ func TestStanding(t *testing.T) {
 		recorded []history.Record
 		by       string
 	}{
-		"the last of two":    {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), planned("c2", first, "", by("bob", "c2", ""))}, "bob"},
+		"the last of two": {[]history.Record{
+			planned("c1", first, "", by("ann", "c1", "")), planned("c2", first, "", by("bob", "c2", "")),
+		}, "bob"},
 		"of another commit":  {[]history.Record{planned("c1", second, "", by("ann", "c1", ""))}, ""},
 		"for another branch": {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), other}, "ann"},
 		"for another fork":   {[]history.Record{planned("c1", first, "", by("ann", "c1", "")), fork}, "ann"},
@@ -91,7 +95,9 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.by)
 		}
 	}
-	ran := []history.Record{planned("c1", first, "", by("ann", "c1", "")), planned("p2", second, "", by("ann", "c1", first))}
+	ran := []history.Record{
+		planned("c1", first, "", by("ann", "c1", "")), planned("p2", second, "", by("ann", "c1", first)),
+	}
 	if Remembered(ran, first) || !Remembered(ran, second) || Remembered(nil, second) {
 		t.Error("only what ran by an approval of another commit is remembered")
 	}

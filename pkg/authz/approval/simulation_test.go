@@ -46,7 +46,9 @@ func (s *simulation) headAt(moment time.Duration) (head string) {
 
 // waits advances the time by up to two seconds, or hardly at all.
 func (s *simulation) waits() {
-	s.now += time.Duration(1 + s.Int64N(int64([]time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second}[s.IntN(3)])))
+	s.now += time.Duration(1 + s.Int64N(int64([]time.Duration{
+		100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second,
+	}[s.IntN(3)])))
 }
 
 // pushed pushes a new commit or an earlier head.
@@ -116,7 +118,8 @@ func TestDecideNeverApprovesUnreadCommits(t *testing.T) {
 		}
 		for _, written := range comments {
 			received := written + time.Duration(s.Int64N(int64(4*time.Second)))
-			for _, after := range []time.Duration{100 * time.Millisecond, 2 * time.Second, 10 * time.Second, 10 * time.Second} { // it is planned at any time after that, or again
+			// it is planned at any time after that, or again
+			for _, after := range []time.Duration{100 * time.Millisecond, 2 * time.Second, 10 * time.Second, 10 * time.Second} {
 				planned := received + time.Duration(s.Int64N(int64(after)))
 				head, heads := s.headAt(planned), s.known(deliveries, planned)
 				c := Comment{At: told(written), Received: told(received)}
@@ -139,7 +142,8 @@ func TestDecideNeverApprovesUnreadCommits(t *testing.T) {
 		}
 	}
 	if approvals < 300 || moves < 300 {
-		t.Errorf("%d approvals, and %d comments after which the head moved: the simulation shows too little", approvals, moves)
+		t.Errorf("%d approvals, and %d comments after which the head moved: the simulation shows too little", approvals,
+			moves)
 	}
 }
 
@@ -148,17 +152,20 @@ func (s *simulation) judge(t *testing.T, deliveries []delivery, written, planned
 	t.Helper()
 	head := s.headAt(planned)
 	if !slices.ContainsFunc(s.pushes, func(p push) bool { return p.sha == head && p.at < written }) {
-		t.Errorf("seed %d: %s runs, and it was pushed after the comment at %v: %v, %+v", s.seed, head, written, s.pushes, heads)
+		t.Errorf("seed %d: %s runs, and it was pushed after the comment at %v: %v, %+v", s.seed, head, written, s.pushes,
+			heads)
 	}
 	all := true
 	for _, p := range s.pushes {
-		all = all && (p.at > planned || slices.ContainsFunc(heads, func(h Head) bool { return h.SHA == p.sha && h.Before == p.before && h.At.Equal(told(p.at)) }))
+		all = all && (p.at > planned || slices.ContainsFunc(heads,
+			func(h Head) bool { return h.SHA == p.sha && h.Before == p.before && h.At.Equal(told(p.at)) }))
 	}
 	if !all {
 		return
 	}
 	if was := s.headAt(written); was != head {
-		t.Errorf("seed %d: %s runs, and %s was the head when the comment was written at %v: %v", s.seed, head, was, written, s.pushes)
+		t.Errorf("seed %d: %s runs, and %s was the head when the comment was written at %v: %v", s.seed, head, was, written,
+			s.pushes)
 	}
 	for _, p := range s.pushes {
 		if p.at > written && p.at <= planned {

@@ -56,14 +56,17 @@ func (f *files) File(_ context.Context, sha, path string) ([]byte, error) {
 func claim(status v1alpha1.RepositoryClaimStatus) *v1alpha1.RepositoryClaim {
 	return &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(appURL)}, Status: status,
-		Spec: v1alpha1.RepositoryClaimSpec{URL: appURL, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "1"}},
+		Spec: v1alpha1.RepositoryClaimSpec{
+			URL: appURL, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "1"},
+		},
 	}
 }
 
 // newEnv has the claim and the Repository in the API server, and another claim in the cache.
 func newEnv(t *testing.T, cached *v1alpha1.RepositoryClaim, live ...runtime.Object) *env {
 	w := &env{T: t, client: fake.NewSimpleClientset(live...), files: &files{},
-		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+		cache: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	if cached != nil {
 		if err := w.cache.Add(cached); err != nil {
 			t.Fatal(err)
@@ -84,7 +87,8 @@ func (w *env) serves(seen v1alpha1.ProjectIdentity, uid types.UID, owners string
 
 func (w *env) status() v1alpha1.RepositoryClaimStatus {
 	w.Helper()
-	got, err := w.client.PlumblineV1alpha1().RepositoryClaims(system).Get(w.Context(), v1alpha1.ClaimName(appURL), metav1.GetOptions{})
+	got, err := w.client.PlumblineV1alpha1().RepositoryClaims(system).Get(w.Context(), v1alpha1.ClaimName(appURL),
+		metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -118,10 +122,12 @@ func TestServesBindsURLToFirstRepository(t *testing.T) {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	// The cache still says that nothing is bound.
-	if err := w.serves(theirs, "1", ""); !fault.Is(err, fault.Ignored) || fault.Of(err).Reason != v1alpha1.ReasonAnotherRepository {
+	if err := w.serves(theirs, "1", ""); !fault.Is(err, fault.Ignored) ||
+		fault.Of(err).Reason != v1alpha1.ReasonAnotherRepository {
 		t.Errorf("%v, want it refused", err)
 	}
-	if diff := cmp.Diff(v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, w.status()); diff != "" {
+	if diff := cmp.Diff(v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Refused: bound(theirs, "1")},
+		w.status()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	w.calls()
@@ -162,11 +168,15 @@ func TestServesReturnsErrors(t *testing.T) {
 		failing string
 		class   fault.Class
 	}{
-		"there is no claim":        {[]runtime.Object{repository("1", "")}, "", fault.Transient},
-		"there is no Repository":   {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{})}, "", fault.Transient},
-		"the claim is another's":   {[]runtime.Object{other, repository("1", "")}, "", fault.Ignored},
-		"the claim cannot be read": {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositoryclaims", fault.Transient},
-		"the Repository cannot be": {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositories", fault.Transient},
+		"there is no claim":      {[]runtime.Object{repository("1", "")}, "", fault.Transient},
+		"there is no Repository": {[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{})}, "", fault.Transient},
+		"the claim is another's": {[]runtime.Object{other, repository("1", "")}, "", fault.Ignored},
+		"the claim cannot be read": {
+			[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositoryclaims", fault.Transient,
+		},
+		"the Repository cannot be": {
+			[]runtime.Object{claim(v1alpha1.RepositoryClaimStatus{}), repository("1", "")}, "repositories", fault.Transient,
+		},
 	} {
 		w := newEnv(t, nil, c.live...)
 		w.client.PrependReactor("get", c.failing, func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -189,7 +199,8 @@ func TestServesIgnoresEventAfterLostClaim(t *testing.T) {
 	} {
 		w := newEnv(t, nil, repository("1", ""))
 		err := w.serves(ours, "1", listed)
-		if reason := map[fault.Class]string{fault.Ignored: v1alpha1.ReasonNotProven, fault.Transient: fault.ReasonNotClaimedYet}[want]; !fault.Is(err, want) || fault.Of(err).Reason != reason {
+		if reason := map[fault.Class]string{fault.Ignored: v1alpha1.ReasonNotProven,
+			fault.Transient: fault.ReasonNotClaimedYet}[want]; !fault.Is(err, want) || fault.Of(err).Reason != reason {
 			t.Errorf("%s: %v, want %v %s", listed, err, want, reason)
 		}
 	}

@@ -27,7 +27,8 @@ var (
 // repository returns a Repository with the annotation, unless it is "".
 func repository(uid types.UID, annotation string) *pacv1alpha1.Repository {
 	r := &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: uid}, Spec: pacv1alpha1.RepositorySpec{URL: appURL},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: uid},
+		Spec:       pacv1alpha1.RepositorySpec{URL: appURL},
 	}
 	if annotation != "" {
 		r.Annotations = map[string]string{plumbline.RepositoryIDAnnotation: annotation}
@@ -48,20 +49,41 @@ func TestIdentify(t *testing.T) {
 		want       status
 		says       []string // of a refusal
 	}{
-		"the first event binds":                 {"", status{}, ours, status{Bound: bound(ours, "1")}, nil},
-		"what is bound is served":               {"", status{Bound: bound(ours, "1"), Proven: true}, ours, status{Bound: bound(ours, "1"), Proven: true}, nil},
-		"another repository is not":             {"", status{Bound: bound(ours, "1")}, theirs, status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, []string{"7/41", "9/43", "repository-id=9/43"}},
-		"nor is another account":                {"", status{Bound: bound(ours, "1")}, ownerly, status{Bound: bound(ours, "1"), Refused: bound(ownerly, "1")}, []string{"9/41"}},
-		"what is bound comes back":              {"", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, ours, status{Bound: bound(ours, "1")}, nil},
-		"an account that is not told":           {"", status{Bound: bound(ours, "1")}, v1alpha1.ProjectIdentity{ID: 41}, status{Bound: bound(ours, "1")}, nil},
-		"an account is learnt":                  {"", status{Bound: bound(v1alpha1.ProjectIdentity{ID: 41}, "1")}, ours, status{Bound: bound(ours, "1")}, nil},
-		"a Repository made anew is not bound":   {"", status{Bound: bound(ours, "0"), Refused: bound(theirs, "0")}, theirs, status{Bound: bound(theirs, "1")}, nil},
-		"a confirmation binds":                  {"9/43", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil},
-		"a confirmation of any account":         {"0/43", status{Bound: bound(ours, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil},
-		"a confirmation is of one repository":   {"9/44", status{Bound: bound(ours, "1")}, theirs, status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, []string{"9/44", "9/43"}},
-		"what was confirmed counts, not before": {"9/43", status{Bound: bound(ours, "1")}, ours, status{Bound: bound(ours, "1"), Refused: bound(ours, "1")}, []string{"9/43", "7/41"}},
-		"a confirmation before the first event": {"9/43", status{}, ours, status{Refused: bound(ours, "1")}, []string{"9/43", "7/41"}},
-		"a confirmation that is none":           {"yes", status{Bound: bound(ours, "1")}, ours, status{Bound: bound(ours, "1"), Refused: bound(ours, "1")}, []string{`"yes"`, "repository-id=7/41"}},
+		"the first event binds": {"", status{}, ours, status{Bound: bound(ours, "1")}, nil},
+		"what is bound is served": {
+			"", status{Bound: bound(ours, "1"), Proven: true}, ours, status{Bound: bound(ours, "1"), Proven: true}, nil,
+		},
+		"another repository is not": {"", status{Bound: bound(ours, "1")}, theirs,
+			status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, []string{"7/41", "9/43", "repository-id=9/43"}},
+		"nor is another account": {"", status{Bound: bound(ours, "1")}, ownerly,
+			status{Bound: bound(ours, "1"), Refused: bound(ownerly, "1")}, []string{"9/41"}},
+		"what is bound comes back": {
+			"", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, ours, status{Bound: bound(ours, "1")}, nil,
+		},
+		"an account that is not told": {
+			"", status{Bound: bound(ours, "1")}, v1alpha1.ProjectIdentity{ID: 41}, status{Bound: bound(ours, "1")}, nil,
+		},
+		"an account is learnt": {
+			"", status{Bound: bound(v1alpha1.ProjectIdentity{ID: 41}, "1")}, ours, status{Bound: bound(ours, "1")}, nil,
+		},
+		"a Repository made anew is not bound": {
+			"", status{Bound: bound(ours, "0"), Refused: bound(theirs, "0")}, theirs, status{Bound: bound(theirs, "1")}, nil,
+		},
+		"a confirmation binds": {
+			"9/43", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil,
+		},
+		"a confirmation of any account": {
+			"0/43", status{Bound: bound(ours, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil,
+		},
+		"a confirmation is of one repository": {"9/44", status{Bound: bound(ours, "1")}, theirs,
+			status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, []string{"9/44", "9/43"}},
+		"what was confirmed counts, not before": {"9/43", status{Bound: bound(ours, "1")}, ours,
+			status{Bound: bound(ours, "1"), Refused: bound(ours, "1")}, []string{"9/43", "7/41"}},
+		"a confirmation before the first event": {
+			"9/43", status{}, ours, status{Refused: bound(ours, "1")}, []string{"9/43", "7/41"},
+		},
+		"a confirmation that is none": {"yes", status{Bound: bound(ours, "1")}, ours,
+			status{Bound: bound(ours, "1"), Refused: bound(ours, "1")}, []string{`"yes"`, "repository-id=7/41"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := identify(repository("1", c.annotation), c.before, c.seen)

@@ -23,19 +23,27 @@ func TestProof(t *testing.T) {
 		denied string
 		proven bool
 	}{
-		"no proof is required":           {"", files{}, false, 0, "", false},
-		"no file":                        {"{}", files{}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"no file any more":               {"{}", files{}, true, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"the file":                       {"{}", files{proof: " team\n"}, false, 0, "", true},
-		"the file of another":            {"{}", files{proof: "teams"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"two lines":                      {"{}", files{proof: "team\nother"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"a file that is too large":       {"{}", files{proof: "team" + strings.Repeat(" ", maxProof)}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"a file that cannot be read":     {"{}", files{err: down}, false, fault.Transient, "Unavailable", false},
-		"the same after a proof":         {"{}", files{err: down}, true, fault.Transient, "Unavailable", true},
-		"listed":                         {"team: ['https://git.example/acme/*']", files{err: down}, false, 0, "", false},
-		"listed for another, and a file": {"other: ['https://git.example/acme/*']", files{proof: "team"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
-		"other URLs are listed":          {"other: ['https://git.example/x/*']", files{proof: "team"}, false, 0, "", true},
-		"a setting that is none":         {"other", files{proof: "team"}, false, fault.Operator, reasonBroken, false},
+		"no proof is required": {"", files{}, false, 0, "", false},
+		"no file":              {"{}", files{}, false, fault.Ignored, v1alpha1.ReasonNotProven, false},
+		"no file any more":     {"{}", files{}, true, fault.Ignored, v1alpha1.ReasonNotProven, false},
+		"the file":             {"{}", files{proof: " team\n"}, false, 0, "", true},
+		"the file of another": {
+			"{}", files{proof: "teams"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false,
+		},
+		"two lines": {
+			"{}", files{proof: "team\nother"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false,
+		},
+		"a file that is too large": {
+			"{}", files{proof: "team" + strings.Repeat(" ", maxProof)}, false, fault.Ignored, v1alpha1.ReasonNotProven, false,
+		},
+		"a file that cannot be read": {"{}", files{err: down}, false, fault.Transient, "Unavailable", false},
+		"the same after a proof":     {"{}", files{err: down}, true, fault.Transient, "Unavailable", true},
+		"listed":                     {"team: ['https://git.example/acme/*']", files{err: down}, false, 0, "", false},
+		"listed for another, and a file": {
+			"other: ['https://git.example/acme/*']", files{proof: "team"}, false, fault.Ignored, v1alpha1.ReasonNotProven, false,
+		},
+		"other URLs are listed":  {"other: ['https://git.example/x/*']", files{proof: "team"}, false, 0, "", true},
+		"a setting that is none": {"other", files{proof: "team"}, false, fault.Operator, reasonBroken, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := v1alpha1.RepositoryClaimStatus{Bound: bound(ours, "1"), Proven: c.before}
@@ -68,7 +76,8 @@ func TestNextOwnerRotatesNamespaces(t *testing.T) {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
 	rivals := []types.NamespacedName{at("c/app"), at("b/z"), at("b/y"), at("a/app"), at("b/x")}
-	for holder, want := range map[string]string{"a/app": "b/x", "b/x": "c/app", "b/z": "c/app", "c/app": "a/app", "d/gone": "a/app"} {
+	for holder, want := range map[string]string{"a/app": "b/x", "b/x": "c/app", "b/z": "c/app", "c/app": "a/app",
+		"d/gone": "a/app"} {
 		if got, ok := NextOwner(at(holder), rivals); !ok || got != at(want) {
 			t.Errorf("after %s comes %s, want %s", holder, got, want)
 		}

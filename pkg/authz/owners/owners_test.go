@@ -13,11 +13,19 @@ func TestParseOwners(t *testing.T) {
 		owners, aliases string
 		in, out         string
 	}{
-		"approvers and reviewers":                {"approvers: [ann]\nreviewers: [rob]\nlabels: [area/ci]\noptions: {no_parent_owners: true}", "", "ann rob ANN", "eve an annn area/ci"},
-		"the filter of all files":                {"filters:\n  '.*':\n    approvers: [ann]\n    reviewers: [rob]\n  '\\.go$':\n    approvers: [gus]\n", "", "ann rob", "gus"},
-		"an unknown filter":                      {"filters:\n  '*':\n    approvers: [gus]\n", "", "", "gus"},
-		"lists and filters":                      {"approvers: [ann]\nfilters: {'.*': {approvers: [gus]}}", "", "ann", "gus"},
-		"aliases":                                {"approvers: [leads]\nreviewers: [Leads, rob]", aliases, "lea leo rob", "leads ann"},
+		"approvers and reviewers": {
+			"approvers: [ann]\nreviewers: [rob]\nlabels: [area/ci]\noptions: {no_parent_owners: true}", "", "ann rob ANN",
+			"eve an annn area/ci",
+		},
+		"the filter of all files": {
+			"filters:\n  '.*':\n    approvers: [ann]\n    reviewers: [rob]\n  '\\.go$':\n    approvers: [gus]\n", "", "ann rob",
+			"gus",
+		},
+		"an unknown filter": {"filters:\n  '*':\n    approvers: [gus]\n", "", "", "gus"},
+		"lists and filters": {"approvers: [ann]\nfilters: {'.*': {approvers: [gus]}}", "", "ann", "gus"},
+		"aliases": {
+			"approvers: [leads]\nreviewers: [Leads, rob]", aliases, "lea leo rob", "leads ann",
+		},
 		"an alias in an alias is nobody's":       {"approvers: [all]", aliases, "ann", "lea leads all"},
 		"aliases that loop":                      {"approvers: [loop, a]\nreviewers: [b]", aliases, "", "loop a b"},
 		"an alias that nobody names":             {"approvers: [ann]", aliases, "ann", "lea"},

@@ -109,7 +109,8 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 	for _, fact := range []Fact{Trusted, Listed, Writer, Member, Owner, Confirmed} {
 		if !slices.ContainsFunc(slices.Collect(maps.Values(rows())), func(r row) bool {
 			with, _ := r.ends(rules())
-			r.facts = slices.DeleteFunc(slices.Clone(r.facts), func(known string) bool { return strings.HasSuffix(known, " "+string(fact)) })
+			r.facts = slices.DeleteFunc(slices.Clone(r.facts),
+				func(known string) bool { return strings.HasSuffix(known, " "+string(fact)) })
 			got, _ := r.ends(rules())
 			return with.Verdict == Allowed && got.Verdict != Allowed
 		}) {
@@ -126,12 +127,14 @@ func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
 			for i := range 1 << 8 {
 				bit := func(n int) bool { return bools[i>>n&1] }
-				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) || command != "", Own: bit(3),
+				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) ||
+					command != "", Own: bit(3),
 					Members: bit(4), Trusts: bit(5), Restricted: bit(6), App: bit(7)}
 				for _, in := range []Input{in, in.policy("a", "b"), in.policy("", "b"), in.policy("a", "")} {
 					d, asked := row{in: in, facts: []string{"actor confirmed"}}.ends(rules())
 					may := !in.Comment && (trigger == v1alpha1.TriggerPush ||
-						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && in.App && !in.Label && !in.Restricted && in.Policy == nil)
+						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && in.App && !in.Label && !in.Restricted &&
+							in.Policy == nil)
 					may = may || command == Cancel && in.Own && trigger == v1alpha1.TriggerPullRequest && !in.Restricted
 					if (d.Verdict == Allowed) != may {
 						t.Fatalf("%+v: %v because %q after %v, want allowed: %t", in, d.Verdict, d.Why, asked, may)

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -40,7 +41,10 @@ const ReasonOverLimit = "AboveCeiling"
 // Check returns an Invalid fault for a PipelineRun that exceeds any of the limits. Everything that
 // the run refers to has to be inlined. The message names the file that defines the run, the field,
 // the limit and the setting.
-func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
+//
+// pace is called with the CPU time that the check takes. The check is not made if pace returns
+// an error.
+func Check(run *pipelinev1.PipelineRun, file string, pace func(time.Duration) error, all ...Limits) error {
 	all = slices.DeleteFunc(
 		slices.Clone(all),
 		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" },
@@ -53,6 +57,11 @@ func Check(run *pipelinev1.PipelineRun, file string, all ...Limits) error {
 		return fault.Invalidf(ReasonOverLimit, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
 	}
 	for _, limits := range all {
+		if limits.PodSecurity != "" {
+			if err := pace(work(tree)); err != nil {
+				return err
+			}
+		}
 		rules, err := rulesOf(limits)
 		if err != nil {
 			return err

@@ -27,7 +27,8 @@ func TestPartsOfPodsAreNotNestedDeeply(t *testing.T) {
 	t.Parallel()
 	const levels = 190
 	text := `{"annotations":{"a":"` + strings.Repeat("x", 1<<10) + `"}}`
-	for _, key := range []string{"metadata", "podTemplate", "stepTemplate", "volumes", "steps", "sidecars", "containers", "initContainers"} {
+	for _, key := range []string{"metadata", "podTemplate", "stepTemplate", "volumes", "steps", "sidecars", "containers",
+		"initContainers"} {
 		spec := text
 		for range levels {
 			if strings.HasSuffix(key, "s") {
@@ -35,7 +36,7 @@ func TestPartsOfPodsAreNotNestedDeeply(t *testing.T) {
 			}
 			spec = `{"` + key + `":` + spec + `}`
 		}
-		err := Check(inCustomTask(spec), "x", Limits{PodSecurity: Baseline, Setting: "the setting"})
+		err := Check(inCustomTask(spec), "x", free, Limits{PodSecurity: Baseline, Setting: "the setting"})
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "nested") {
 			t.Errorf("%s in %d levels: %v", key, levels, err)
 		}
@@ -57,7 +58,7 @@ func TestPodOfACustomTaskIsChecked(t *testing.T) {
 		`{"job":{"securityContext":{"capabilities":{"drop":["ALL"]},"fsGroup":1,"procMount":"Default"}}}`:      false,
 		`{"template":{"spec":{"volumes":[{"name":"d","ephemeral":{"volumeClaimTemplate":{"metadata":{}}}}]}}}`: false,
 	} {
-		err := Check(inCustomTask(spec), "x", Limits{PodSecurity: Baseline, Setting: "the setting"})
+		err := Check(inCustomTask(spec), "x", free, Limits{PodSecurity: Baseline, Setting: "the setting"})
 		if fault.Is(err, fault.Invalid) != refused {
 			t.Errorf("%s: %v, want it refused: %t", spec, err, refused)
 		}

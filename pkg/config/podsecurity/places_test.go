@@ -82,17 +82,17 @@ func TestCheckReachesEveryPartOfAPod(t *testing.T) {
 	places(reflect.ValueOf(&run.Spec).Elem(), "spec", nil, func(path string, set func()) {
 		seen[path] = true
 		for _, level := range []string{Baseline, Restricted} {
-			if err := Check(run, "x", Limits{PodSecurity: level, Setting: "the setting"}); err != nil {
+			if err := Check(run, "x", free, Limits{PodSecurity: level, Setting: "the setting"}); err != nil {
 				t.Errorf("%s of %s without a value: %v", path, level, err)
 			}
 		}
 		set()
 		for _, level := range []string{Baseline, Restricted} {
-			if err := Check(run, "x", Limits{PodSecurity: level, Setting: "the setting"}); !fault.Is(err, fault.Invalid) {
+			if err := Check(run, "x", free, Limits{PodSecurity: level, Setting: "the setting"}); !fault.Is(err, fault.Invalid) {
 				t.Errorf("%s of %s: %v, want Invalid", path, level, err)
 			}
 		}
-		if err := Check(run, "x", Limits{ServiceAccounts: []string{"builder"}}); err != nil {
+		if err := Check(run, "x", free, Limits{ServiceAccounts: []string{"builder"}}); err != nil {
 			t.Errorf("%s without a level: %v", path, err)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// However often an event was woken while something was away, its step is asked for again after as
-// long as that has been away, and is tried no more often than the workqueue's backoff would try it.
+// During an outage the step is retried after as long as the outage has lasted, however often the
+// event is woken. It is retried no more often than the workqueue's backoff would retry it.
 func TestStepIsRetriedAfterAsLongAsItHasFailed(t *testing.T) {
 	t.Parallel()
 	failed, busy := errors.New("failed"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
@@ -31,7 +31,8 @@ func TestStepIsRetriedAfterAsLongAsItHasFailed(t *testing.T) {
 		{"woken by something else", failed, 6 * time.Second, 20 * time.Millisecond, 6 * time.Second},
 		{"its turn did not come, which changes nothing", busy, 8 * time.Second, 0, 4 * time.Second},
 		{"a long outage", failed, 3 * time.Hour, 40 * time.Millisecond, MaxWait},
-		{"a part of it has a time of its own", errors.Join(failed, fault.Throttledf("Limit", time.Minute, "later")), 4 * time.Hour, 80 * time.Millisecond, time.Minute},
+		{"a part of it has a time of its own", errors.Join(failed, fault.Throttledf("Limit", time.Minute, "later")),
+			4 * time.Hour, 80 * time.Millisecond, time.Minute},
 		{"it waits for a time that is known", fault.Throttledf("Limit", time.Minute, "later"), 5 * time.Hour, 0, 0},
 		{"another outage", failed, 6 * time.Hour, 0, MinWait},
 		{"its end", nil, 7 * time.Hour, 0, 0},
@@ -62,8 +63,9 @@ func TestStepsHaveTheirOwnTimers(t *testing.T) {
 	now := start.Add(time.Minute)
 	timers.Note("push-1", old, errors.New("failed"), now)
 	for what, other := range map[string]Step{
-		"what there is to say is news": {Name: "report", Of: "run", Version: "ended"}, "another run": {Name: "report", Of: "other", Version: "started"},
-		"another step": {Name: "patch", Of: "run", Version: "started"},
+		"what there is to say is news": {Name: "report", Of: "run", Version: "ended"},
+		"another run":                  {Name: "report", Of: "other", Version: "started"},
+		"another step":                 {Name: "patch", Of: "run", Version: "started"},
 	} {
 		if left := timers.Left("push-1", other, now); left != 0 {
 			t.Errorf("%s: waits %v", what, left)

@@ -73,8 +73,8 @@ func (w *env) pass(d time.Duration) {
 	w.now = end
 }
 
-// bears opens the window of the request's service.
-func (w *env) bears(v Request) Request {
+// unlimited sets the window of the request's service to 1,000 calls.
+func (w *env) unlimited(v Request) Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.limiter.window(measured(v.Namespace, v.Host, v.Installation)).size = 1000
@@ -84,14 +84,17 @@ func (w *env) bears(v Request) Request {
 // visit returns the request of a new event, at a service with an open window.
 func (w *env) visit(namespace, host string, installation int64) Request {
 	w.events++
-	return w.bears(Request{Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation})
+	return w.unlimited(Request{
+		Event: fmt.Sprint("event-", w.events), Namespace: namespace, Host: host, Installation: installation,
+	})
 }
 
 // begin acquires a worker and a service slot; it returns nil if the event is queued.
 func (w *env) begin(v Request) func() {
 	w.t.Helper()
 	release, err := w.AcquireWorker(v, true)
-	if f := fault.Of(err); f != nil && (f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != Retry) {
+	if f := fault.Of(err); f != nil &&
+		(f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter != Retry) {
 		w.t.Fatalf("%s is told %+v, want to wait in a line", v.Event, f)
 	}
 	return release
@@ -116,19 +119,32 @@ func TestHangingHostsOfATenantHaveAQuarter(t *testing.T) {
 		want    int
 		refused string
 	}{
-		"one tenant, many hosts":                    {func(w *env, n int) Request { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace},
-		"one tenant, one host":                      {func(w *env, _ int) Request { return w.visit("team", "git.example", 0) }, 3, NamespaceHost},
-		"many tenants, one host":                    {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation},
-		"many tenants, one installation of the App": {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation},
-		"many installations, one host":              {func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host},
+		"one tenant, many hosts": {
+			func(w *env, n int) Request { return w.visit("team", fmt.Sprintf("git-%d.example", n), 0) }, 4, Namespace,
+		},
+		"one tenant, one host": {
+			func(w *env, _ int) Request { return w.visit("team", "git.example", 0) }, 3, NamespaceHost,
+		},
+		"many tenants, one host": {
+			func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "git.example", 0) }, 8, Installation,
+		},
+		"many tenants, one installation of the App": {
+			func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", 42) }, 8, Installation,
+		},
+		"many installations, one host": {
+			func(w *env, n int) Request { return w.visit(fmt.Sprint("team-", n), "github.com", int64(n+1)) }, 12, Host,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newEnv(t, 16)
-			if got := w.visits(func(n int) Request { return c.of(w, n) }); got != c.want || len(w.refused) != 1 || w.refused[0] != c.refused {
+			if got := w.visits(func(n int) Request { return c.of(w, n) }); got != c.want || len(w.refused) != 1 ||
+				w.refused[0] != c.refused {
 				t.Errorf("%d slots, refused %v, want %d and %s", got, w.refused, c.want, c.refused)
 			}
-			if got := w.visits(func(n int) Request { return w.visit("other", fmt.Sprintf("other-%d.example", n), 0) }); got != 4 {
+			if got := w.visits(func(n int) Request {
+				return w.visit("other", fmt.Sprintf("other-%d.example", n), 0)
+			}); got != 4 {
 				t.Errorf("a tenant at other hosts has %d slots, want its quarter", got)
 			}
 		})
@@ -165,14 +181,15 @@ func TestWorkOfANamespaceHasHalf(t *testing.T) {
 	}
 }
 
-// A request that finds one limit reached takes no slot of the others. Unused limits are deleted,
+// A request that exceeds one limit takes no slot of the others. Unused limits are deleted,
 // because hosts come and go as long as the process lives. A release counts once.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 4)
 	release := w.begin(w.visit("team", "a.example", 0))
 	before := w.InUse()
-	if diff := cmp.Diff(map[string]int{"work team": 1, "namespace team": 1, "namespace_host team at a.example": 1, "installation a.example/0": 1, "host a.example": 1}, before); diff != "" {
+	if diff := cmp.Diff(map[string]int{"work team": 1, "namespace team": 1, "namespace_host team at a.example": 1,
+		"installation a.example/0": 1, "host a.example": 1}, before); diff != "" {
 		t.Error(diff)
 	}
 	v := w.visit("team", "b.example", 0)
@@ -188,11 +205,13 @@ func TestInUse(t *testing.T) {
 	w.nothingLeft()
 }
 
-// nothingLeft fails unless everything but the windows is deleted.
+// nothingLeft fails the test unless the queue has deleted all entries except the windows.
 func (w *env) nothingLeft() {
 	w.t.Helper()
-	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 || len(w.Queue.events) != 0 || w.queued != 0 || len(w.queuedOf) != 0 {
-		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.InUse(), w.Waiting(), len(w.limiter.limits), len(w.fifos), len(w.Queue.events), w.queued)
+	if len(w.InUse()) != 0 || len(w.Waiting()) != 0 || len(w.limiter.limits) != 0 || len(w.fifos) != 0 ||
+		len(w.Queue.events) != 0 || w.queued != 0 || len(w.queuedOf) != 0 {
+		w.t.Errorf("left: taken %v, waiting %v, %d shares, %d lines, %d events, %d in all", w.InUse(), w.Waiting(),
+			len(w.limiter.limits), len(w.fifos), len(w.Queue.events), w.queued)
 	}
 }
 
@@ -202,7 +221,9 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	t.Parallel()
 	const limit, events = 3, 2000
 	queue := make(chan string, 2*events)
-	s := New(Options{Workers: 16, Now: time.Now, Full: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event }})
+	s := New(Options{
+		Workers: 16, Now: time.Now, Full: func(string) {}, Wake: func(event string, _ time.Duration) { queue <- event },
+	})
 	var there, done atomic.Int64
 	var all sync.WaitGroup
 	for n := range events {
@@ -238,9 +259,9 @@ func TestLimitHoldsForConcurrentWorkers(t *testing.T) {
 	}
 }
 
-// With 64 workers, fresh pull requests of one Repository have one slot, and begun ones two, also if
-// 80 of them get a push at once. Pushes, and pull requests of other Repositories, do not wait for
-// them.
+// With 64 workers, fresh pull requests of one Repository have one slot, and started ones two, even
+// if 80 of them get a push at once. Pushes, and pull requests of other Repositories, do not wait
+// for them.
 func TestFreshPullRequestsHaveTheirOwnLimit(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)

@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// If an event is woken and not reconciled, its slots go to the next one, whether it was settled, is
-// another process's now, or for an unknown reason.
+// The slots of a woken event that is not reconciled go to the next event. The reason does not
+// matter: it was settled, another process has it, or it is unknown.
 func TestNoSlotLeaks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -18,7 +18,7 @@ func TestNoSlotLeaks(t *testing.T) {
 		took time.Duration
 	}{
 		"it is settled, or led elsewhere": {func(w *env, event string) { w.Remove(event) }, 0},
-		"it does not come":                {func(w *env, _ string) { w.pass(ReservedFor) }, ReservedFor},
+		"it does not arrive":              {func(w *env, _ string) { w.pass(ReservedFor) }, ReservedFor},
 		"it comes, and its work fails": {func(w *env, event string) {
 			release := w.begin(Request{Event: event, Namespace: "team", Host: "git.example"})
 			leave, err := w.AcquireService(Request{Event: event, Namespace: "team", Host: "git.example"})
@@ -30,7 +30,9 @@ func TestNoSlotLeaks(t *testing.T) {
 			release()
 			leave()
 		}, 0},
-		"it comes, and needs nothing": {func(w *env, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0},
+		"it comes, and needs nothing": {
+			func(w *env, event string) { w.begin(Request{Event: event, Namespace: "team"})() }, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -57,8 +59,7 @@ func TestNoSlotLeaks(t *testing.T) {
 	}
 }
 
-// When the queue is full, an event is refused with a time for its retry, and nothing is stored of
-// it.
+// A full queue refuses an event with a time for its retry, and stores nothing about it.
 func TestFullQueueRefusesEvents(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 4)
@@ -68,7 +69,8 @@ func TestFullQueueRefusesEvents(t *testing.T) {
 	}
 	known := len(w.Queue.events)
 	_, err := w.AcquireWorker(w.visit("team", "git.example", 0), true)
-	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != RetryUnqueued || len(w.Queue.events) != known {
+	if f := fault.Of(err); f == nil || f.Reason != fault.ReasonBusy || f.RetryAfter != RetryUnqueued ||
+		len(w.Queue.events) != known {
 		t.Errorf("told %+v, %d events are known", f, len(w.Queue.events))
 	}
 }

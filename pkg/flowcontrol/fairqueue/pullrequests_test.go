@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// The end of a push's run is not reported after the ends of 80 pull requests of untrusted users,
-// when all of them wait for the same Git service, e.g. because its limits have closed it for a
-// minute.
+// The result of a push's run does not wait for the results of 80 pull requests of untrusted users,
+// when all of them wait for the same Git service, e.g. because it is rate-limited for a minute.
 func TestBegunPushesAndPullRequestsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
 	visits := map[string]Request{}
-	come := func(pullsOf string) (release func()) {
+	arrive := func(pullsOf string) (release func()) {
 		v := w.visit("team", "git.example", 0)
 		v.PullsOf = pullsOf
 		visits[v.Event] = v
 		release, _ = w.AcquireService(v)
 		return release
 	}
-	first := []func(){come("app"), come("app"), come("app")}
+	first := []func(){arrive("app"), arrive("app"), arrive("app")}
 	for range 80 {
-		come("app")
+		arrive("app")
 	}
-	if come("") != nil {
+	if arrive("") != nil {
 		t.Fatal("the Git service has room")
 	}
 	first[0]()
@@ -46,7 +45,7 @@ func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 	w := newEnv(t, 16)
 	visits := map[string]Request{}
 	var begun []func()
-	come := func(pullsOf string) {
+	arrive := func(pullsOf string) {
 		v := w.visit("team", "git.example", 0)
 		v.PullsOf = pullsOf
 		visits[v.Event] = v
@@ -55,9 +54,9 @@ func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 		}
 	}
 	for n := range 200 {
-		come(fmt.Sprint("app-", n%40))
+		arrive(fmt.Sprint("app-", n%40))
 		if n%10 == 0 {
-			come("")
+			arrive("")
 		}
 	}
 	pushes := 0
@@ -77,8 +76,8 @@ func TestPushesAlternateWithPullRequestsOfManyRepositories(t *testing.T) {
 	}
 }
 
-// A Git service that hangs delays one begun pull request of a Repository for nearly a minute each
-// time. The ends of the others' runs are stored meanwhile, because these runs may be pruned.
+// A Git service that hangs delays one started pull request of a Repository for nearly a minute each
+// time. The results of the others' runs are stored in that time, because these runs may be pruned.
 func TestHangingServiceDoesNotDelayBegunPullRequests(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{4, 16, 64} {

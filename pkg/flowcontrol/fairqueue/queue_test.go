@@ -77,7 +77,7 @@ func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 64)
 	begun, visits := []func(){}, map[string]Request{}
-	come := func(namespace string, n int) {
+	arrive := func(namespace string, n int) {
 		for range n {
 			v := w.visit(namespace, "git.example", 0)
 			visits[v.Event] = v
@@ -87,9 +87,9 @@ func TestTenantAmongBusyTenantsGetsItsShare(t *testing.T) {
 		}
 	}
 	for _, tenant := range []string{"a", "b", "c"} {
-		come(tenant, 500)
+		arrive(tenant, 500)
 	}
-	come("d", 100)
+	arrive("d", 100)
 	if len(begun) != 32 {
 		t.Fatalf("%d have a turn, want the half", len(begun))
 	}
@@ -108,7 +108,7 @@ func TestInstallationsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
 	begun, visits := []func(){}, map[string]Request{}
-	come := func(namespace string, installation int64, n int) {
+	arrive := func(namespace string, installation int64, n int) {
 		for range n {
 			v := w.visit(namespace, "github.com", installation)
 			visits[v.Event] = v
@@ -118,10 +118,10 @@ func TestInstallationsAlternate(t *testing.T) {
 		}
 	}
 	for n := range 50 {
-		come(fmt.Sprint("large-", n), 1, 10)
+		arrive(fmt.Sprint("large-", n), 1, 10)
 	}
-	come("small", 2, 3)
-	come("alone", 3, 100)
+	arrive("small", 2, 3)
+	arrive("alone", 3, 100)
 	got := map[string]int{}
 	for _, namespace := range w.shift(begun, visits, 90) {
 		got[namespace]++
@@ -173,8 +173,8 @@ func TestQueuedEventMayBeReconciledMeanwhile(t *testing.T) {
 	release()
 }
 
-// A begun event, which has e.g. the end of a run to report, does not wait for all fresh events that
-// came before it.
+// A started event, for example one with a result to report, does not wait for all fresh events that
+// arrived before it.
 func TestFreshAndBegunEventsAlternate(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)

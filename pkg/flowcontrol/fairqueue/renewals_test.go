@@ -17,7 +17,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 	w := newEnv(t, 64)
 	var begun []func()
 	visits, renewals := map[string]Request{}, 0
-	come := func(v Request) {
+	arrive := func(v Request) {
 		t.Helper()
 		release, err := w.AcquireWorker(v, false)
 		if err != nil {
@@ -33,7 +33,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 	for range 200 {
 		for _, namespace := range []string{"a", "b", "c"} {
 			standing = w.visit(namespace, "github.com", 1)
-			come(standing)
+			arrive(standing)
 		}
 	}
 	for n := range 60 {
@@ -43,7 +43,7 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 		}
 		v.Renews = true
 		renewals++
-		come(v)
+		arrive(v)
 	}
 	for n := 0; renewals > 0; n++ {
 		if n == 600 {
@@ -55,9 +55,10 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 			if v := visits[event]; v.Renews {
 				renewals--
 			} else if s := w.limiter.limits[key{NamespaceHost, "b at github.com"}]; s.used < s.max {
-				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event, v.Namespace, renewals, s.used, s.max)
+				t.Fatalf("after %d visits %s of %s came before %d renewals, although their namespace had %d of %d slots", n, event,
+					v.Namespace, renewals, s.used, s.max)
 			}
-			come(visits[event])
+			arrive(visits[event])
 		}
 		w.woken = nil
 	}
@@ -68,7 +69,8 @@ func TestRenewalsAreServedFirst(t *testing.T) {
 func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, 16)
-	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0))}
+	begun := []func(){w.begin(w.visit("busy", "git.example", 0)), w.begin(w.visit("busy", "git.example", 0)),
+		w.begin(w.visit("busy", "git.example", 0))}
 	last := ""
 	for range maxQueued {
 		v := w.visit("busy", "git.example", 0)
@@ -87,8 +89,10 @@ func TestFullQueueIsSharedByNamespaces(t *testing.T) {
 	if w.queued != maxQueued || w.queuedOf["one"] < others-3 || w.queuedOf["two"] < others-3 {
 		t.Errorf("of %d places %v are taken", w.queued, w.queuedOf)
 	}
-	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n || !slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
-		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n, slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
+	if n := w.queuedOf["one"] + w.queuedOf["two"]; len(w.late) != n ||
+		!slices.Contains(w.late, last+" after "+RetryUnqueued.String()) {
+		t.Errorf("%d made room for %d, among them the last of all: %t", len(w.late), n,
+			slices.Contains(w.late, last+" after "+RetryUnqueued.String()))
 	}
 	_, err := w.AcquireWorker(w.visit("busy", "git.example", 0), true)
 	if f := fault.Of(err); f == nil || f.RetryAfter != RetryUnqueued {

@@ -14,8 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
-// A fresh event is queued with what the cache has of it, so that nothing is read for an event that
-// waits.
+// A fresh event is queued with its cached object, so that a waiting event causes no reads.
 func TestRequestOfNeedsOnlyWhatTheCacheHas(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(0, 0)
@@ -23,7 +22,9 @@ func TestRequestOfNeedsOnlyWhatTheCacheHas(t *testing.T) {
 		Trigger: v1alpha1.TriggerPullRequest, Host: "github.com", InstallationID: 7,
 		Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"},
 	}}
-	want := fairqueue.Request{Event: "pull-request-1", Namespace: "team", Host: "github.com", Installation: 7, PullsOf: "app"}
+	want := fairqueue.Request{
+		Event: "pull-request-1", Namespace: "team", Host: "github.com", Installation: 7, PullsOf: "app",
+	}
 	for what, e := range map[string]*v1alpha1.GitEvent{"the event": event, "what the cache has": gitevents.Trim(event)} {
 		if diff := cmp.Diff(want, fairqueue.RequestOf(e, now)); diff != "" {
 			t.Errorf("the request of %s (-want +got):\n%s", what, diff)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// simulation runs a Queue with a clock that jumps from one thing to the next. Things that are due
-// at the same time happen in a random order.
+// simulation runs a Queue with a clock that jumps to the next moment. Moments at the same time
+// happen in a random order.
 type simulation struct {
 	*Queue
 	now    time.Time
@@ -47,14 +47,14 @@ func (s *simulation) after(d time.Duration, do func()) {
 	heap.Push(&s.later, moment{s.now.Add(d), s.random.Uint64(), do})
 }
 
-// come lets an event arrive.
-func (s *simulation) come(v Request) {
+// arrive adds an event.
+func (s *simulation) arrive(v Request) {
 	s.visits[v.Event] = v
 	s.after(0, func() { s.begin(v.Event) })
 }
 
-// begin is a worker that takes an event from the workqueue. It makes four calls, which take some 50
-// ms together.
+// begin simulates a worker that takes an event from the workqueue. It makes four calls, which take
+// some 50 ms together.
 func (s *simulation) begin(event string) {
 	v, open := s.visits[event]
 	if !open {
@@ -83,8 +83,7 @@ func (s *simulation) call(v Request, calls int, done func()) {
 	})
 }
 
-// play lets time pass until an end, or until nothing is left to happen. It gives up after too many
-// alarms.
+// play lets time pass until end, or until no moment is left. It fails after too many alarms.
 func (s *simulation) play(end time.Time, maxAlarms int) {
 	for s.later.Len() > 0 && s.alarms <= maxAlarms {
 		next, _ := heap.Pop(&s.later).(moment)
@@ -102,8 +101,9 @@ func (s *simulation) play(end time.Time, maxAlarms int) {
 func (s *simulation) pullRequests(repositories, each int) {
 	for n := range repositories * each {
 		r := n % repositories
-		s.come(Request{
-			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2), PullsOf: fmt.Sprint("app-", r),
+		s.arrive(Request{
+			Event: fmt.Sprint("pull-", n), Namespace: fmt.Sprint("team-", r%4), Host: "github.com", Installation: int64(1 + r%2),
+			PullsOf: fmt.Sprint("app-", r),
 		})
 	}
 }
@@ -121,7 +121,8 @@ func TestAlarmsDoNotMultiply(t *testing.T) {
 			events, began := repositories*each, s.now
 			s.play(began.Add(time.Hour), 100*events)
 			if s.served != events || s.alarms > 3*events {
-				t.Errorf("%d of %d events were served, and %d alarms set, %d of them pending at once", s.served, events, s.alarms, s.most)
+				t.Errorf("%d of %d events were served, and %d alarms set, %d of them pending at once", s.served, events, s.alarms,
+					s.most)
 			}
 			if s.most > events {
 				t.Errorf("%d alarms were pending at once for %d events", s.most, events)
@@ -140,14 +141,16 @@ func TestAlarmsOfClosedInstallationsDoNotMultiply(t *testing.T) {
 			s := newSimulation()
 			began := s.now
 			for i := range installations {
-				v := Request{Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1)}
+				v := Request{
+					Event: fmt.Sprint("first-", i), Namespace: fmt.Sprint("team-", i), Host: "github.com", Installation: int64(i + 1),
+				}
 				release, err := s.AcquireWorker(v, true)
 				if err != nil {
 					t.Fatal(err)
 				}
 				s.Observe(v, Answer{Began: s.now, Closed: time.Hour - time.Duration(i)*time.Second})
 				v.Event = fmt.Sprint("second-", i)
-				s.come(v)
+				s.arrive(v)
 				release()
 			}
 			s.play(began.Add(2*time.Hour), 100_000)
@@ -173,7 +176,9 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	s.Observe(v, Answer{Began: s.now, Closed: time.Hour})
 	const events = 2000 // at some 10 a second
 	for n := range events {
-		s.come(Request{Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app"})
+		s.arrive(Request{
+			Event: fmt.Sprint("pull-", n), Namespace: "other", Host: "github.com", Installation: 1, PullsOf: "app",
+		})
 	}
 	s.play(began.Add(time.Hour), 100_000)
 	if s.served != events || s.alarms > 3*events+int(time.Hour/ReservedFor) || s.most > 300 {
@@ -181,8 +186,8 @@ func TestReplacedAlarmsAreGoneSoon(t *testing.T) {
 	}
 }
 
-// 64 Repositories with ten pull requests each. What it costs is what the alarms, each of which
-// looks at all events, cost the processor.
+// 64 Repositories have ten pull requests each. The benchmark measures the CPU time of the alarms:
+// each reads all events.
 func BenchmarkPullRequestsOfManyRepositories(b *testing.B) {
 	for b.Loop() {
 		s := newSimulation()
@@ -197,7 +202,7 @@ func BenchmarkPullRequestsOfManyRepositories(b *testing.B) {
 	}
 }
 
-// moment is something that happens at a time.
+// moment is a function and the time at which it is called.
 type moment struct {
 	at    time.Time
 	order uint64

@@ -15,7 +15,7 @@ func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 	visits := map[string]Request{}
 	var begun []func()
 	var whose []string
-	come := func(namespace string) {
+	arrive := func(namespace string) {
 		v := w.visit(namespace, "github.com", 7)
 		visits[v.Event] = v
 		if release := w.begin(v); release != nil {
@@ -24,10 +24,10 @@ func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 	}
 	const tenants = 40
 	for n := range tenants {
-		come(fmt.Sprint("one-", n))
+		arrive(fmt.Sprint("one-", n))
 	}
 	for range 100 {
-		come("backlog")
+		arrive("backlog")
 	}
 	served, longest, last := map[string]int{}, 0, map[string]int{}
 	const turns = 400
@@ -44,7 +44,7 @@ func TestTenantsWithOneEventEachDoNotStarveABacklog(t *testing.T) {
 		}
 		w.woken = nil
 		if ended != "backlog" {
-			come(ended) // its next push
+			arrive(ended) // its next push
 		}
 	}
 	if served["backlog"] < turns/(tenants+1)/2 {

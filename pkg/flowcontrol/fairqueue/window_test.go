@@ -17,7 +17,9 @@ func visitor(n int, namespace string, installation int64) Request {
 	if installation != 0 {
 		namespace += fmt.Sprint("-", n%3)
 	}
-	return Request{Event: fmt.Sprint(namespace, "-", n), Namespace: namespace, Host: "git.example", Installation: installation}
+	return Request{
+		Event: fmt.Sprint(namespace, "-", n), Namespace: namespace, Host: "git.example", Installation: installation,
+	}
 }
 
 // fits returns how many more slots are free, and releases them.

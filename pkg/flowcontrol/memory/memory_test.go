@@ -10,7 +10,8 @@ import (
 
 func TestWeight(t *testing.T) {
 	for text, want := range map[string]int{
-		``: 0, `{}`: 16, `[{},{}]`: 34, `{"a":[1,2]}`: 19, `"{[,:"`: 0, `"\"{"`: 0, `"\\"{`: 16, `["a","b"]`: 2, `{"\u007b":"}"}`: 17,
+		``: 0, `{}`: 16, `[{},{}]`: 34, `{"a":[1,2]}`: 19, `"{[,:"`: 0, `"\"{"`: 0, `"\\"{`: 16, `["a","b"]`: 2,
+		`{"\u007b":"}"}`: 17,
 	} {
 		if got := Of([]byte(text)); got != want {
 			t.Errorf("%s weighs %d, want %d", text, got, want)
@@ -31,7 +32,8 @@ func TestLimitIsNineTenthsOfTheContainerLimit(t *testing.T) {
 	for _, c := range []struct {
 		container, goMemLimit string
 		want                  int64
-	}{{"", "", before}, {"max", "", before}, {"-1", "", before}, {"1073741824", "1GiB", before}, {"1073741820", "", 966367638}} {
+	}{{"", "", before}, {"max", "", before}, {"-1", "", before}, {"1073741824", "1GiB", before},
+		{"1073741820", "", 966367638}} {
 		Limit(c.container, c.goMemLimit)
 		if got := debug.SetMemoryLimit(-1); got != c.want {
 			t.Errorf("%q, %q: %d, want %d", c.container, c.goMemLimit, got, c.want)

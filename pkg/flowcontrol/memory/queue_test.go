@@ -20,7 +20,8 @@ type waiting struct {
 
 func newWaiting(t *testing.T) *waiting {
 	w := &waiting{t: t, now: time.Unix(0, 0)}
-	w.Budget = NewBudget(func() time.Time { return w.now }, func() {}, func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
+	w.Budget = NewBudget(func() time.Time { return w.now }, func() {},
+		func(event string, _ time.Duration) { w.woken = append(w.woken, event) })
 	return w
 }
 
@@ -97,10 +98,11 @@ func TestReservedMemoryIsNotGivenToOthers(t *testing.T) {
 		t.Fatal("the room that was kept for it is taken")
 	}
 	w.Release("quiet", "quiet", 69<<20)
-	w.wantWoken("shrill-1 other") // loud has another one at work, and there is room beside both
+	w.wantWoken("shrill-1 other") // loud has another reservation, and there is memory left next to both
 }
 
-// A large request is served although small ones come all the time; 64 MiB are for these anyway.
+// A large request is served although small ones arrive all the time. 64 MiB are reserved for small
+// ones.
 func TestSmallRequestsDoNotStarveALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)
@@ -171,8 +173,8 @@ func TestReservationLastsUntilItIsUsed(t *testing.T) {
 	w.wantWoken("third")
 }
 
-// An event that waits for much stays queued for it when it is refused a little more in the same
-// reconcile, because some calls are concurrent.
+// An event that waits for a large reservation stays queued for it when a small one is refused in
+// the same reconcile: some calls are concurrent.
 func TestSmallRequestDoesNotReplaceALargeOne(t *testing.T) {
 	t.Parallel()
 	w := newWaiting(t)

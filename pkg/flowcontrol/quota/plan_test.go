@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A plan is let in until a budget of bytes is reached, and waits then; when another event ends it
-// is let in.
+// A plan is admitted until a budget of bytes is exhausted. Then it waits until another event has
+// finished.
 func TestPlanWaitsForABudget(t *testing.T) {
 	w := newEnv(t)
 	limit := w.Limits(Scope{Namespace: "one", Name: "a"}).Bytes
@@ -57,8 +57,8 @@ func TestPlanWaitsForABudget(t *testing.T) {
 	}
 }
 
-// The payloads alone may use up a budget, e.g. when it was lowered. Then one plan goes on after the
-// other.
+// The payloads alone may exhaust a budget, e.g. when it was lowered. Then plans are admitted one
+// after the other.
 func TestPlansDoNotWaitForEachOther(t *testing.T) {
 	w := newEnv(t)
 	a := of("one", "a")
@@ -68,7 +68,8 @@ func TestPlansDoNotWaitForEachOther(t *testing.T) {
 	if _, ok := w.Plan("x", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); !ok {
 		t.Error("no plan is let in")
 	}
-	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok || scope != (Scope{Namespace: "one", Name: "a"}) {
+	if scope, ok := w.Plan("y", Use{Repository: a, Bytes: 1 << 40, Plan: 1}); ok ||
+		scope != (Scope{Namespace: "one", Name: "a"}) {
 		t.Errorf("%v, want the second to wait", scope)
 	}
 }

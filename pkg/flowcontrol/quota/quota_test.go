@@ -27,7 +27,8 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	w := &env{T: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))}
-	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock, func(s Scope) { w.crossed = append(w.crossed, s) })
+	w.Ledger = New(func() Limits { return Limits{100, 100_000} }, w.clock,
+		func(s Scope) { w.crossed = append(w.crossed, s) })
 	return w
 }
 
@@ -35,7 +36,7 @@ func of(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// admitted is how many of n events are.
+// admitted returns how many of n events are admitted.
 func (w *env) admitted(prefix string, r types.NamespacedName, n int, bytes int64) (admitted int, over Scope) {
 	for i := range n {
 		if s, ok := w.Admit(fmt.Sprint(prefix, i), Use{Repository: r, Bytes: bytes}); ok {
@@ -47,7 +48,7 @@ func (w *env) admitted(prefix string, r types.NamespacedName, n int, bytes int64
 	return admitted, over
 }
 
-// load is so many events of so many bytes each.
+// load is a number of events, and the bytes of each.
 type load struct {
 	events int
 	bytes  int64
@@ -56,7 +57,8 @@ type load struct {
 func (w *env) want(sentence string, r types.NamespacedName, l load, admitted int, over Scope) {
 	w.Helper()
 	if got, scope := w.admitted(sentence, r, l.events, l.bytes); got != admitted || scope != over {
-		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events, scope.Reason(), admitted, over.Reason())
+		w.Errorf("%s: %d of %d events are admitted, then %q is used up; want %d and %q", sentence, got, l.events,
+			scope.Reason(), admitted, over.Reason())
 	}
 }
 
@@ -74,8 +76,7 @@ func TestEachBudgetLimitsEvents(t *testing.T) {
 	}
 }
 
-// The last one admitted may exceed a budget, so that any delivery fits into one of which nothing is
-// used.
+// The last admitted event may exceed a budget, so that any delivery fits into an unused budget.
 func TestBudgetLimitsBytes(t *testing.T) {
 	w := newEnv(t)
 	w.want("large ones", of("one", "a"), load{5, 6000}, 2, Scope{Namespace: "one", Name: "a"})
@@ -125,7 +126,8 @@ func TestReleasedEventDoesNotCount(t *testing.T) {
 	}
 }
 
-// A payload without an event is there until the sweep takes it: it counts, and no event does.
+// A payload without an event exists until the sweep deletes it: its bytes count, but not as an
+// event.
 func TestOrphanedPayloadsCount(t *testing.T) {
 	w := newEnv(t)
 	r := of("one", "a")
@@ -142,7 +144,7 @@ func TestOrphanedPayloadsCount(t *testing.T) {
 	w.want("events after the sweep", r, load{20, 1}, 10, Scope{Namespace: "one", Name: "a"})
 }
 
-// An event that is created and settled while the watch is interrupted is never shown.
+// The watch never shows an event that is created and settled while the watch is interrupted.
 func TestUnseenEventCountsForALimitedTime(t *testing.T) {
 	w := newEnv(t)
 	r := of("one", "a")
@@ -187,7 +189,7 @@ func TestFullHasHysteresis(t *testing.T) {
 	}
 }
 
-// Nothing happens to the events of a Repository that waits, so that the change itself must show.
+// The events of a waiting Repository do not change, so the change of the limit itself must wake it.
 func TestFullFollowsTheLimits(t *testing.T) {
 	limits := Limits{100, 100_000}
 	l := New(func() Limits { return limits }, clocktesting.NewFakePassiveClock(time.Unix(0, 0)), nil)
@@ -248,15 +250,18 @@ func TestPullRequestHasABudget(t *testing.T) {
 	}
 }
 
-// What a watch hands over: metadata, whole objects, what was missed, and events of the version
-// before.
+// A watch delivers metadata, whole objects, deletions that it missed, and events of the previous
+// version.
 func TestLedgerFollowsAWatch(t *testing.T) {
 	w := newEnv(t)
-	event := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}}}
+	event := &metav1.PartialObjectMetadata{
+		ObjectMeta: metav1.ObjectMeta{Name: "e", ManagedFields: []metav1.ManagedFieldsEntry{{}}},
+	}
 	Annotate(event, of("one", "a"), 4096)
 	event.Annotations["other"], event.Labels = "x", map[string]string{plumbline.SubjectLabel: "pull-1", "other": "x"}
 	trimmed, err := Trim(event)
-	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 || len(kept.Labels) != 1 || kept.ManagedFields != nil {
+	if kept := trimmed.(*metav1.PartialObjectMetadata); err != nil || len(kept.Annotations) != 2 ||
+		len(kept.Labels) != 1 || kept.ManagedFields != nil {
 		t.Fatalf("%+v, %v", kept, err)
 	}
 	object := trimmed.(metav1.Object)
@@ -283,7 +288,8 @@ func TestLedgerFollowsAWatch(t *testing.T) {
 }
 
 func TestTextsForUsers(t *testing.T) {
-	got := fmt.Sprint(Scope{Namespace: "one", Name: "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ", Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
+	got := fmt.Sprint(Scope{Namespace: "one", Name: "a"}, "; ", Scope{Namespace: "one"}, "; ", Scope{}, "; ",
+		Limits{10_000, 512 << 20}.In(Scope{Namespace: "one"}))
 	if want := "Repository one/a; all Repositories of namespace one; all Repositories of the installation; 2500 events or 128 MiB of payloads and plans"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

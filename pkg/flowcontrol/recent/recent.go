@@ -73,7 +73,7 @@ func (m *Map[K, V]) DeleteFunc(del func(K) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.entries != nil {
-		m.entries.RemoveAll(func(key any) bool { return del(key.(K)) }) //nolint:forcetypeassert // Update adds no other
+		m.entries.RemoveAll(func(key any) bool { return del(key.(K)) })
 	}
 }
 

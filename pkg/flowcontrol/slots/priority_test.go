@@ -28,16 +28,19 @@ func names(line []pacv1alpha1.Slot) []string {
 	return all
 }
 
-// Twelve steps of priority are an hour; of two that are equal then the one that came first is
-// first. What no version of Plumbline gives counts as the most, or the least.
+// Twelve steps of priority are worth an hour of waiting. Of two equal events the earlier one is
+// first. A priority that no version of Plumbline sets counts as the highest, or the lowest.
 func TestPriorityIsAHeadStart(t *testing.T) {
 	t.Parallel()
 	const hour = 3600
 	got := names(Queue([]*v1alpha1.GitEvent{
-		event("none", hour, v1alpha1.Run{Name: "run"}), prioritized("just not", 2*hour+1, 12), prioritized("as early", 2*hour, 12), prioritized("urgent", 2*hour, 13),
-		prioritized("low", 0, -12), prioritized("lower", 0, -13), prioritized("most", 10*hour, 1<<31-1), prioritized("least", 0, -1<<31),
+		event("none", hour, v1alpha1.Run{Name: "run"}), prioritized("just not", 2*hour+1, 12),
+		prioritized("as early", 2*hour, 12), prioritized("urgent", 2*hour, 13),
+		prioritized("low", 0, -12), prioritized("lower", 0, -13), prioritized("most", 10*hour, 1<<31-1),
+		prioritized("least", 0, -1<<31),
 	}, nil))
-	if want := []string{"urgent", "low", "none", "as early", "just not", "lower", "most", "least"}; !slices.Equal(got, want) {
+	if want := []string{"urgent", "low", "none", "as early", "just not", "lower", "most", "least"}; !slices.Equal(got,
+		want) {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
 }
@@ -50,7 +53,8 @@ func TestQueueOrderIsDeterministic(t *testing.T) {
 	for range 200 {
 		var events []*v1alpha1.GitEvent
 		for i := range 2 + random.IntN(20) {
-			events = append(events, prioritized(fmt.Sprint("e", i), random.IntN(4)*int(Step/time.Second), int32(random.IntN(5)-2)))
+			events = append(events, prioritized(fmt.Sprint("e", i), random.IntN(4)*int(Step/time.Second),
+				int32(random.IntN(5)-2)))
 		}
 		want := names(Queue(events, nil))
 		random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
@@ -75,7 +79,8 @@ func TestPriorityStarvesNoRun(t *testing.T) {
 		old, urgent int32
 		bound       time.Duration
 	}{
-		{-v1alpha1.MaxPriority, v1alpha1.MaxPriority, 2 * v1alpha1.MaxPriority * Step}, {0, v1alpha1.MaxPriority, v1alpha1.MaxPriority * Step}, {0, 12, time.Hour}, {0, 0, 0},
+		{-v1alpha1.MaxPriority, v1alpha1.MaxPriority, 2 * v1alpha1.MaxPriority * Step},
+		{0, v1alpha1.MaxPriority, v1alpha1.MaxPriority * Step}, {0, 12, time.Hour}, {0, 0, 0},
 	} {
 		events := []*v1alpha1.GitEvent{prioritized("old", 0, test.old)}
 		waited := time.Duration(-1)

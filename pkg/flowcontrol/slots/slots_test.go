@@ -17,7 +17,8 @@ import (
 func event(name string, received int, runs ...v1alpha1.Run) *v1alpha1.GitEvent {
 	at := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, received, 0, time.UTC))
 	return &v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.GitEventSpec{ReceivedAt: at}, Status: v1alpha1.GitEventStatus{Runs: runs},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.GitEventSpec{ReceivedAt: at},
+		Status: v1alpha1.GitEventStatus{Runs: runs},
 	}
 }
 
@@ -27,8 +28,10 @@ func TestQueueOrder(t *testing.T) {
 	t.Parallel()
 	line := Queue([]*v1alpha1.GitEvent{
 		event("z", 2, v1alpha1.Run{Name: "late"}),
-		event("b", 1, v1alpha1.Run{Name: "t-10"}, v1alpha1.Run{Name: "t-2"}, v1alpha1.Run{Name: "t-02a"}, v1alpha1.Run{Name: "t"},
-			v1alpha1.Run{Name: "slot"}, v1alpha1.Run{Name: "there", UID: "uid"}, v1alpha1.Run{Name: "open", Unresolved: true}, v1alpha1.Run{Name: "bad", Refused: &v1alpha1.Refusal{}},
+		event("b", 1, v1alpha1.Run{Name: "t-10"}, v1alpha1.Run{Name: "t-2"}, v1alpha1.Run{Name: "t-02a"},
+			v1alpha1.Run{Name: "t"},
+			v1alpha1.Run{Name: "slot"}, v1alpha1.Run{Name: "there", UID: "uid"}, v1alpha1.Run{Name: "open", Unresolved: true},
+			v1alpha1.Run{Name: "bad", Refused: &v1alpha1.Refusal{}},
 			v1alpha1.Run{Name: "ended", Result: &v1alpha1.Result{}}),
 		event("a", 1, v1alpha1.Run{Name: "slot"}),
 	}, []pacv1alpha1.Slot{{Run: "slot", Event: "b", FreeAt: &metav1.Time{}}})
@@ -58,7 +61,8 @@ func TestNaturalOrderIsTotal(t *testing.T) {
 func TestPositionsAreCoarse(t *testing.T) {
 	t.Parallel()
 	for place, want := range map[int]string{
-		1: "place 1", 2: "place 2", 3: "place 3", 4: "places 4 to 5", 5: "places 4 to 5", 6: "places 6 to 10", 50: "places 21 to 50", 101: "a place after 100",
+		1: "place 1", 2: "place 2", 3: "place 3", 4: "places 4 to 5", 5: "places 4 to 5", 6: "places 6 to 10",
+		50: "places 21 to 50", 101: "a place after 100",
 	} {
 		if got := Position(place); got != want {
 			t.Errorf("%d is %q, want %q", place, got, want)
@@ -100,7 +104,8 @@ func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	}
 	urgent := at(2, 1)
 	urgent.Priority = 10
-	if got, want := Says("", urgent, slots[:1]), "place 1 in the queue of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
+	if got, want := Says("", urgent, slots[:1]),
+		"place 1 in the queue of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	none := Says("", at(2, 1), nil)

@@ -51,9 +51,15 @@ func TestTheExpressionsOfAnEventShareABudget(t *testing.T) {
 		"patterns are counted": {
 			func(int) string { return strings.Repeat(`"{a,b,c,d}*x".pathChanged() || `, 100) + "false" }, 1, 50,
 		},
-		"lists that are turned are counted":    {func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, files.all.reverse()).size() > 0` }, 1, 50},
-		"lists that are flattened are counted": {func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, [files.all, files.all].flatten()).size() > 0` }, 1, 50},
-		"lists that are sorted are counted":    {func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, files.all.sort()).size() > 0` }, 1, 50},
+		"lists that are turned are counted": {
+			func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, files.all.reverse()).size() > 0` }, 1, 50,
+		},
+		"lists that are flattened are counted": {
+			func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, [files.all, files.all].flatten()).size() > 0` }, 1, 50,
+		},
+		"lists that are sorted are counted": {
+			func(int) string { return `[1,2,3,4,5,6,7,8,9,10].map(f, files.all.sort()).size() > 0` }, 1, 50,
+		},
 		"the least an expression costs": {
 			func(int) string { return `1` }, 200, 2000,
 		},
@@ -61,7 +67,8 @@ func TestTheExpressionsOfAnEventShareABudget(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			n, err := spent(t, NewBudget(200_000), tt.text, values)
-			if n < tt.from || n > tt.to || !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "too many steps together") {
+			if n < tt.from || n > tt.to || !fault.Is(err, fault.Invalid) ||
+				!strings.Contains(err.Error(), "too many steps together") {
 				t.Errorf("%v after %d, want an Invalid fault after %d to %d", err, n, tt.from, tt.to)
 			}
 		})
@@ -85,7 +92,8 @@ func TestLargeRepositoriesStayWithinTheBudget(t *testing.T) {
 	}
 	e = e.Within(NewBudget(EventSteps))
 	for i := range 200 {
-		text := `event == "push" && target_branch == "main" && (` + strings.Repeat(`"libraries/{a,b}/**".pathChanged() || `, 9) + fmt.Sprintf(`"services/x-%04d/**".pathChanged())`, i)
+		text := `event == "push" && target_branch == "main" && (` + strings.Repeat(`"libraries/{a,b}/**".pathChanged() || `,
+			9) + fmt.Sprintf(`"services/x-%04d/**".pathChanged())`, i)
 		p, err := e.Compile(text)
 		if err != nil {
 			t.Fatal(err)
@@ -140,8 +148,10 @@ func TestHeadersAreFoundInAnyCase(t *testing.T) {
 	values := known()
 	values[Headers] = AnyCase(map[string]string{"x-GitHub-event": "push", "X-Other": "o"})
 	for _, text := range []string{
-		`headers["X-GitHub-Event"] == "push"`, `headers["x-github-event"] == "push"`, `headers["X-Github-Event"] == "push"`, `"x-OTHER" in headers`,
-		`!("x-none" in headers)`, `headers.exists(h, h == "X-Github-Event")`, `!headers.exists(h, h == "x-github-event")`, `size(headers) == 2`,
+		`headers["X-GitHub-Event"] == "push"`, `headers["x-github-event"] == "push"`, `headers["X-Github-Event"] == "push"`,
+		`"x-OTHER" in headers`,
+		`!("x-none" in headers)`, `headers.exists(h, h == "X-Github-Event")`, `!headers.exists(h, h == "x-github-event")`,
+		`size(headers) == 2`,
 	} {
 		p, err := e.Compile(text)
 		if err != nil {

@@ -17,8 +17,10 @@ func known() Values {
 		Event: "push", EventType: "push", EventTitle: "a change", TargetBranch: "main", SourceBranch: "main",
 		TargetURL: "https://git.example/a/b", SourceURL: "https://git.example/a/b", "param": "correct horse",
 		Headers: map[string]any{"x-event": "push"},
-		Body:    map[string]any{"number": 7.0, "draft": false, "list": []any{"a", "b"}, "nested": map[string]any{"name": "n"}, "nothing": nil},
-		Files:   ChangedFiles([]string{"docs/a.md"}, nil, []string{"x.go", "y.go"}, nil),
+		Body: map[string]any{
+			"number": 7.0, "draft": false, "list": []any{"a", "b"}, "nested": map[string]any{"name": "n"}, "nothing": nil,
+		},
+		Files: ChangedFiles([]string{"docs/a.md"}, nil, []string{"x.go", "y.go"}, nil),
 	}
 }
 
@@ -42,10 +44,12 @@ func TestEvaluateAsksForWhatItDependsOn(t *testing.T) {
 		missing []string
 	}{
 		"nothing is asked for when nothing is missing": {`"x".pathChanged()`, nil, nil},
-		"files":                               {`"x".pathChanged()`, []string{Files}, []string{Files}},
-		"files in a loop":                     {`files.all.exists(f, f == "x")`, []string{Files}, []string{Files}},
-		"body":                                {`body.number == 7`, []string{Body, Files}, []string{Body}},
-		"both":                                {`body.number == 7 && files.all.size() > 1`, []string{Body, Files}, []string{Body, Files}},
+		"files":           {`"x".pathChanged()`, []string{Files}, []string{Files}},
+		"files in a loop": {`files.all.exists(f, f == "x")`, []string{Files}, []string{Files}},
+		"body":            {`body.number == 7`, []string{Body, Files}, []string{Body}},
+		"both": {
+			`body.number == 7 && files.all.size() > 1`, []string{Body, Files}, []string{Body, Files},
+		},
 		"a false condition before it decides": {`event == "x" && body.number == 7`, []string{Body}, nil},
 		"a false condition after it decides":  {`body.number == 7 && event == "x"`, []string{Body}, nil},
 		"a true alternative decides":          {`body.number == 7 || event == "push"`, []string{Body}, nil},
@@ -53,7 +57,9 @@ func TestEvaluateAsksForWhatItDependsOn(t *testing.T) {
 		"the other branch is not":             {`event == "x" ? true : body.draft`, []string{Body}, []string{Body}},
 		"the presence of a field":             {`has(body.x)`, []string{Body}, []string{Body}},
 		"a text that is not known":            {`param == "x"`, []string{"param"}, []string{"param"}},
-		"an error that does not decide waits for what may outweigh": {`headers["none"] == "x" && body.draft`, []string{Body}, []string{Body}},
+		"an error that does not decide waits for what may outweigh": {
+			`headers["none"] == "x" && body.draft`, []string{Body}, []string{Body},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,20 +81,40 @@ func TestEvaluateAsksForWhatItDependsOn(t *testing.T) {
 func TestWhyNot(t *testing.T) {
 	long := strings.Repeat("ä", 200)
 	tests := map[string]struct{ text, want string }{
-		"the first condition that is false":      {`true && event == "a" && event == "b"`, `event == "a" is false (event is "push")`},
-		"conditions in brackets":                 {`true && (event == "push" && (source_branch == "a"))`, `source_branch == "a" is false (source_branch is "main")`},
-		"alternatives are one condition":         {`event == "a" || source_branch == "b"`, `event == "a" || source_branch == "b" is false (event is "push", source_branch is "main")`},
-		"every variable once":                    {`event == "a" || event == "b"`, `event == "a" || event == "b" is false (event is "push")`},
-		"what is negated is true":                {`!(event == "push")`, `event == "push" is true and the expression negates it (event is "push")`},
-		"a path that is negated":                 {`!"docs/**".pathChanged()`, `pathChanged("docs/**") is true and the expression negates it (changed: docs/a.md x.go y.go)`},
-		"numbers and booleans of the payload":    {`body.number == 8 || body.draft`, `body.number == 8 || body.draft is false (body.number is 7, body.draft is false)`},
-		"a name that a loop gives is not shown":  {`["x"].exists(event, event == "y")`, `["x"].exists(event, event == "y") is false (event is "push")`},
-		"params are not shown":                   {`param == "x"`, `param == "x" is false`},
-		"nothing to show":                        {`1 > 2`, `1 > 2 is false`},
-		"a long condition is cut":                {`event == "` + long + `"`, `event == "` + strings.Repeat("ä", 123) + `… is false (event is "push")`},
-		"a condition over lines is one line":     {"event ==\n  'a'\n", `event == "a" is false (event is "push")`},
-		"no file changed":                        {`files.deleted.size() > 0`, `files.deleted.size() > 0 is false (files.deleted is no file)`},
-		"the keys of the payload with a literal": {`body["nested"]["name"] == "x"`, `body["nested"]["name"] == "x" is false (body["nested"]["name"] is "n")`},
+		"the first condition that is false": {
+			`true && event == "a" && event == "b"`, `event == "a" is false (event is "push")`,
+		},
+		"conditions in brackets": {
+			`true && (event == "push" && (source_branch == "a"))`, `source_branch == "a" is false (source_branch is "main")`,
+		},
+		"alternatives are one condition": {`event == "a" || source_branch == "b"`,
+			`event == "a" || source_branch == "b" is false (event is "push", source_branch is "main")`},
+		"every variable once": {
+			`event == "a" || event == "b"`, `event == "a" || event == "b" is false (event is "push")`,
+		},
+		"what is negated is true": {
+			`!(event == "push")`, `event == "push" is true and the expression negates it (event is "push")`,
+		},
+		"a path that is negated": {`!"docs/**".pathChanged()`,
+			`pathChanged("docs/**") is true and the expression negates it (changed: docs/a.md x.go y.go)`},
+		"numbers and booleans of the payload": {
+			`body.number == 8 || body.draft`, `body.number == 8 || body.draft is false (body.number is 7, body.draft is false)`,
+		},
+		"a name that a loop gives is not shown": {
+			`["x"].exists(event, event == "y")`, `["x"].exists(event, event == "y") is false (event is "push")`,
+		},
+		"params are not shown": {`param == "x"`, `param == "x" is false`},
+		"nothing to show":      {`1 > 2`, `1 > 2 is false`},
+		"a long condition is cut": {
+			`event == "` + long + `"`, `event == "` + strings.Repeat("ä", 123) + `… is false (event is "push")`,
+		},
+		"a condition over lines is one line": {"event ==\n  'a'\n", `event == "a" is false (event is "push")`},
+		"no file changed": {
+			`files.deleted.size() > 0`, `files.deleted.size() > 0 is false (files.deleted is no file)`,
+		},
+		"the keys of the payload with a literal": {
+			`body["nested"]["name"] == "x"`, `body["nested"]["name"] == "x" is false (body["nested"]["name"] is "n")`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -107,7 +133,8 @@ func TestWhyNot(t *testing.T) {
 }
 
 func TestPrivateValuesReachNoMessage(t *testing.T) {
-	for _, text := range []string{`headers[param] == "x"`, `int(param) == 1`, `duration(param) == duration("1s")`, `timestamp(param) == timestamp("x")`, `bool(param)`, `param.matches("(")`} {
+	for _, text := range []string{`headers[param] == "x"`, `int(param) == 1`, `duration(param) == duration("1s")`,
+		`timestamp(param) == timestamp("x")`, `bool(param)`, `param.matches("(")`} {
 		_, err := compiled(t, text).Evaluate(known())
 		if err == nil || strings.Contains(err.Error(), "horse") {
 			t.Errorf("%s: %v, want an error without the value", text, err)

@@ -33,7 +33,8 @@ func check(t *testing.T, e *Environment, text string, values Values) {
 		}
 		_, _ = outcome.Value()
 	}
-	if err != nil && (!fault.Is(err, fault.Invalid) || !positioned.MatchString(err.Error()) || len(err.Error()) > maxMessage+32) {
+	if err != nil && (!fault.Is(err, fault.Invalid) || !positioned.MatchString(err.Error()) ||
+		len(err.Error()) > maxMessage+32) {
 		t.Errorf("%.60q: %v, want an Invalid fault with a position", text, err)
 	}
 	if took := time.Since(start); took > 20*time.Second {
@@ -52,17 +53,22 @@ func nested(pattern string, depth int) string {
 
 func hostile() []string {
 	all := []string{
-		nested("(x)", 5000), nested("[x]", 5000), nested("{'a': x}", 2000), nested("!x", 5000), nested("-x", 5000), nested("x ? x : x", 9),
-		nested("(x)", 90) + " == 1", nested("[x]", 90), nested("{'a':x}", 40), strings.Repeat("!", 4000) + "true", strings.Repeat("a?", 4000), strings.Repeat("a.", 5000) + "a",
-		strings.Repeat("a[", 5000), strings.Repeat(`"a"+`, 3000) + `"a"`, strings.Repeat("true && ", 1500) + "true", strings.Repeat("x", 1<<20), strings.Repeat("\n", 10000) + "x",
+		nested("(x)", 5000), nested("[x]", 5000), nested("{'a': x}", 2000), nested("!x", 5000), nested("-x", 5000),
+		nested("x ? x : x", 9),
+		nested("(x)", 90) + " == 1", nested("[x]", 90), nested("{'a':x}", 40), strings.Repeat("!", 4000) + "true",
+		strings.Repeat("a?", 4000), strings.Repeat("a.", 5000) + "a",
+		strings.Repeat("a[", 5000), strings.Repeat(`"a"+`, 3000) + `"a"`, strings.Repeat("true && ", 1500) + "true",
+		strings.Repeat("x", 1<<20), strings.Repeat("\n", 10000) + "x",
 		"[" + strings.Repeat("1,", 7000) + "1].map(x, [1,2,3,4,5,6,7,8,9].map(y, [1,2,3].map(z, x * y * z))).size() > 0",
 		nested("[1,2,3,4,5,6,7,8,9,10].map(i, x)", 12), nested("body.list.all(x, x)", 6),
 		nested(`[event + event + event + event].map(s, x).size() > 0 ? "a" : x`, 3),
 		`[event].map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a)[0].size() > 1`,
 		`event.matches("` + strings.Repeat("(a*)*", 500) + `")`, `event.matches("(((a{1,100}){1,100}){1,100}){1,100}")`,
-		`"` + strings.Repeat("{a,b}", 60) + `".pathChanged()`, `"` + strings.Repeat("*a", 200) + `b?".pathChanged()`, `"` + strings.Repeat("x", 600) + `".pathChanged()`,
+		`"` + strings.Repeat("{a,b}", 60) + `".pathChanged()`, `"` + strings.Repeat("*a", 200) + `b?".pathChanged()`,
+		`"` + strings.Repeat("x", 600) + `".pathChanged()`,
 		strings.Repeat(`"{a,b,c,d,e,f,g,h}/**".pathChanged() || `, 200) + "false",
-		"\x00", "\xff\xfe", "`", `"`, `'''`, "//", "a\u202eb", "@pathChanged('a', files)", "__x__", ".files", "google.protobuf.Value{}", "type(event)", "1u", "b'x'", "[][0]", "{}.x", "1/0 == 0",
+		"\x00", "\xff\xfe", "`", `"`, `'''`, "//", "a\u202eb", "@pathChanged('a', files)", "__x__", ".files",
+		"google.protobuf.Value{}", "type(event)", "1u", "b'x'", "[][0]", "{}.x", "1/0 == 0",
 		`body == body && files == files`, `has(has(body.x))`, `body.all(k, body.all(l, body.all(m, k == l)))`,
 	}
 	return all
@@ -113,10 +119,12 @@ func TestWhatIsTooMuchIsRefusedAndSaysSo(t *testing.T) {
 		"a loop in a loop":                       {`files.all.map(a, files.all.map(b, a + b)).size() > 0`, steps},
 		"a text that doubles":                    {`[body.long].map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a).map(a, a+a+a+a+a+a+a+a)[0] == ""`, steps},
 		"comparing large values again and again": {`files.all.all(a, body == body)`, steps},
-		"patterns with many alternatives":        {strings.Repeat(`"{a,b,c,d,e,f,g,h}{a,b,c,d,e,f,g,h}x".pathChanged() || `, 80) + "false", steps},
-		"a text replaced by itself":              {`body.long.replace("a", body.long) == ""`, long},
-		"a text between all characters":          {`body.long.replace("", body.long, 1000) == ""`, long},
-		"a text joined many times":               {`files.all.map(f, body.long).join("") == ""`, long},
+		"patterns with many alternatives": {
+			strings.Repeat(`"{a,b,c,d,e,f,g,h}{a,b,c,d,e,f,g,h}x".pathChanged() || `, 80) + "false", steps,
+		},
+		"a text replaced by itself":     {`body.long.replace("a", body.long) == ""`, long},
+		"a text between all characters": {`body.long.replace("", body.long, 1000) == ""`, long},
+		"a text joined many times":      {`files.all.map(f, body.long).join("") == ""`, long},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

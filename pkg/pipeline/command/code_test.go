@@ -14,9 +14,14 @@ func TestCodeWithinALineHidesNoCommand(t *testing.T) {
 		"It begins with `<?php` now\n/test":               true,
 		"`a` and `<!--` and `<!D` and `<![CDATA[`\n/test": true,
 		"`<!--` <!-- `\n/test\n-->":                       false,
-		"a <!-- `b`\n/test":                               false,
-		"``<?php``\n/test":                                false, // in doubt
-		"\\`<?php `\n/test":                               false,
+		"a <!-- `b`\n/test":                               true, // no comment: it has no end
+		"a <!-- `b`\n/test -->":                           false,
+		"``<?php``\n/test\n?>":                            true,
+		"`` a ` <?php ``\n/test\n?>":                      true,
+		"``` ` `` <? ``` x `<!--`\n/test\n?>\n-->":        true,
+		"``<?php`\n/test\n?>":                             false, // in doubt
+		"`` ` <? `\n/test\n?>":                            false,
+		"\\`<?php `\n/test\n?>":                           false,
 		"<a title=\"`\"> <!-- `\n/test\n-->":              false,
 		"a ` b\nc ` <!-- `\n/test\n-->":                   false,
 		"`\n\n`<?php`\n/test":                             true,
@@ -31,7 +36,7 @@ func TestCodeWithinALineHidesNoCommand(t *testing.T) {
 
 // Each part of a line is read a few times, whatever it consists of.
 func BenchmarkCodeWithinALine(b *testing.B) {
-	for _, part := range []string{"<!---->", "`<!--`", "`a`", "`", "<?"} {
+	for _, part := range []string{"<!---->", "`<!--`", "`a`", "`", "``` `` ", "<?", "<!A<?<!--"} {
 		b.Run(part, func(b *testing.B) {
 			for b.Loop() {
 				_, _ = Parse(strings.Repeat(part, maxComment/len(part))+"<!--", "", false)

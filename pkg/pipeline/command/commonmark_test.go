@@ -70,8 +70,10 @@ func misread(comment string) string {
 // pieces are what comments of these tests are made of.
 func pieces() []string {
 	return []string{
-		"/test\n", "\n", "x\n", " ", "    ", "\t", "> ", "- ", "1. ", "```\n", "~~~ x\n", "`", "<!--", "-->", "<!---->", "<pre>", "</pre>", "<script>",
+		"/test\n", "\n", "x\n", " ", "    ", "\t", "> ", "- ", "1. ", "```\n", "~~~ x\n", "`", "<!--", "-->", "<!---->",
+		"<pre>", "</pre>", "<script>",
 		"<div>", "<details>\n", "<?", "?>", "<![CDATA[", "]]>", "<!A", ">", "\\", "# ", "***\n",
+		"``", "\t> ", "-\n", "# x <?\n",
 	}
 }
 
@@ -99,6 +101,18 @@ func TestNoCommandBeginsWhereCommonMarkSeesNoText(t *testing.T) {
 func FuzzCommonMark(f *testing.F) {
 	f.Add([]byte{0, 1, 2})
 	f.Add([]byte("> - ``` <!-- -->"))
+	for _, seed := range [][]string{
+		{"# ", "x\n", "<?", "\n", "/test\n", "?>"}, {"# x <?\n", "/test\n", "?>"}, {"x\n", "<!A", "\n", "/test\n", ">"},
+		{"\t> ", "x\n", "/test\n"}, {"- ", "x\n", "\t> ", "x\n", "/test\n"}, {"-\n", "\t> ", "x\n", "/test\n"},
+		{"``", "<!--", "`", "\n", "/test\n", "-->"}, {"``", "`", " ", "<?", "``", "<?", "\n", "/test\n", "?>"},
+		{"x\n", "<!--", "\n", "***\n", "<!--", "\n", "/test\n", "-->"},
+	} {
+		var program []byte
+		for _, piece := range seed {
+			program = append(program, byte(slices.Index(pieces(), piece)))
+		}
+		f.Add(program)
+	}
 	f.Fuzz(func(t *testing.T, program []byte) {
 		var comment strings.Builder
 		for all := pieces(); len(program) > 0; program = program[1:] {

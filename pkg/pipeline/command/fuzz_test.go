@@ -22,10 +22,17 @@ func large() map[string]string {
 		fmt.Fprintf(&arguments, "a%d=%d ", i, i)
 	}
 	return map[string]string{
-		"commands": fill("/test\n"), "named commands": fill("/test a\n"), "names": "/test " + fill("a "), "slashes": fill("/"), "10,000 arguments": "/test " + arguments.String(),
-		"a long name": "/test " + fill("a"), "open quotes": `/test a="` + fill(`\"`), "many open quotes": "/test " + fill(`a="`), "quotes": `/test a="" ` + fill(`a="" `),
-		"open fences": "/test\n" + fill("```x\n"), "markers": "/test\n" + fill("- "), "indents": "/test\n" + fill(" "), "HTML comments": "/test\n" + fill("<!--"),
-		"closed HTML comments": "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "elements": "/test\n" + fill("<pre></pre>"), "open elements": "/test\n" + fill("<pre>"), "quotes in lists": "/test\n" + fill("- >\n"), "empty lines": "/test" + fill("\n"), "a GitLab note": "/test\n" + strings.Repeat("/test a\n", 125_000),
+		"commands": fill("/test\n"), "named commands": fill("/test a\n"), "names": "/test " + fill("a "),
+		"slashes": fill("/"), "10,000 arguments": "/test " + arguments.String(),
+		"a long name": "/test " + fill("a"), "open quotes": `/test a="` + fill(`\"`),
+		"many open quotes": "/test " + fill(`a="`), "quotes": `/test a="" ` + fill(`a="" `),
+		"open fences": "/test\n" + fill("```x\n"), "markers": "/test\n" + fill("- "), "indents": "/test\n" + fill(" "),
+		"declarations without an end": "/test\nx" + fill("<!A"), "the same in paragraphs": "/test\n" + fill("x <?\n***\n"),
+		"an end after many blocks": "/test\n" + fill("x <?\n***\n") + "?>",
+		"HTML comments":            "/test\n" + fill("<!--"),
+		"closed HTML comments":     "/test\n" + fill("<!-- -->"), "quotations": "/test\n" + fill(">"), "elements": "/test\n" +
+			fill("<pre></pre>"), "open elements": "/test\n" + fill("<pre>"), "quotes in lists": "/test\n" + fill("- >\n"),
+		"empty lines": "/test" + fill("\n"), "a GitLab note": "/test\n" + strings.Repeat("/test a\n", 125_000),
 		"a line that is longer than what is read": "/test\n" + strings.Repeat("x", 1_000_000) + "\n/cancel",
 	}
 }
@@ -39,7 +46,8 @@ func TestLargeCommentsAreReadInBoundedTime(t *testing.T) {
 		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%s took %s", name, took)
 		}
-		if err != nil && !fault.Is(err, fault.Invalid) || name != "slashes" && (got == nil || got.Kind != Test) || len(fmt.Sprint(err)) > 1000 {
+		if err != nil && !fault.Is(err, fault.Invalid) || name != "slashes" && (got == nil || got.Kind != Test) ||
+			len(fmt.Sprint(err)) > 1000 {
 			t.Errorf("%s: %.300v", name, err)
 		}
 	}
@@ -52,9 +60,11 @@ func TestLargeCommentsAreReadInBoundedTime(t *testing.T) {
 // is quoted, in a code block or invisible is no command.
 func FuzzParse(f *testing.F) {
 	for _, comment := range []string{
-		"/test", "/retest a b", "/cancel\n", "/ok-to-test 0123abc", `/test a="b \" c" d=e f`, "/ci test", "/test branch:main", "/retest tag: v1", "```\n/test\n```", "> /test", "<!-- \n/test -->", "- ```\n/test",
+		"/test", "/retest a b", "/cancel\n", "/ok-to-test 0123abc", `/test a="b \" c" d=e f`, "/ci test", "/test branch:main",
+		"/retest tag: v1", "```\n/test\n```", "> /test", "<!-- \n/test -->", "- ```\n/test",
 		"/test\r\na=1\r\n/cancel", "/test \"", "/test a='", "/test ä=1", "\t/test", "1. ~~~~\n~~~\n/test",
 		"<pre>\n/test\n</pre>\n/test", "<Script \n/test", "> x\n/test\n\n/test", "- > x\ny\n/test",
+		"# x <?\n/test", "\t> x\n/test", "``a ` <!--``\n/test", "x <!A\n\n/test\n>",
 	} {
 		f.Add(comment, "", false)
 		f.Add(comment, "ci", true)
@@ -63,7 +73,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, comment, prefix string, onCommit bool) {
 		got, err := Parse(comment, prefix, onCommit)
 		if err != nil {
-			if !fault.Is(err, fault.Invalid) || got == nil || len(err.Error()) > 1000 || !cmp.Equal(got, &Command{Kind: got.Kind}) {
+			if !fault.Is(err, fault.Invalid) || got == nil || len(err.Error()) > 1000 ||
+				!cmp.Equal(got, &Command{Kind: got.Kind}) {
 				t.Errorf("%+v, %v", got, err)
 			}
 			return
@@ -91,7 +102,8 @@ func FuzzParse(f *testing.F) {
 func sound(t *testing.T, c *Command, onCommit bool) {
 	t.Helper()
 	for i, name := range c.Names {
-		if name == "" || strings.ContainsAny(name, " \t\r\n=") || len(distinct(append([]string(nil), c.Names[:i+1]...))) != i+1 {
+		if name == "" || strings.ContainsAny(name, " \t\r\n=") ||
+			len(distinct(append([]string(nil), c.Names[:i+1]...))) != i+1 {
 			t.Errorf("name %q in %q", name, c.Names)
 		}
 	}
@@ -100,7 +112,8 @@ func sound(t *testing.T, c *Command, onCommit bool) {
 			t.Errorf("argument %q=%q", key, value)
 		}
 	}
-	if c.Branch != "" && c.Tag != "" || !onCommit && c.Branch+c.Tag != "" || c.Kind == OkToTest && (onCommit || len(c.Names)+len(c.Args) > 0) || c.Kind != OkToTest && c.SHA != "" {
+	if c.Branch != "" && c.Tag != "" || !onCommit && c.Branch+c.Tag != "" ||
+		c.Kind == OkToTest && (onCommit || len(c.Names)+len(c.Args) > 0) || c.Kind != OkToTest && c.SHA != "" {
 		t.Errorf("%+v", c)
 	}
 }

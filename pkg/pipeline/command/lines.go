@@ -18,19 +18,19 @@ const (
 // lines returns the lines of a comment in which a command may begin, and an empty one for each
 // other. No command begins in a quote, in a code block, or in HTML that a page does not show. In
 // doubt none begins: Markdown has more rules than this package. There are three exceptions, which
-// count as text: code within a line, and a tag, that span several lines; and what is in or below an
-// element such as <span> that begins a block.
+// count as text: code in a paragraph, and a tag, that are on several lines; and what is in or below
+// an element such as <span> that begins a block.
 func lines(comment string) []string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 	if len(comment) > maxComment {
 		comment = comment[:strings.LastIndexByte(comment[:maxComment], '\n')+1]
 	}
-	all := strings.Split(comment, "\n")
-	var m markdown
-	for i, line := range all {
-		all[i] = m.line(line)
+	m := markdown{lines: strings.Split(comment, "\n"), scans: map[*regexp.Regexp]scan{}}
+	seen := make([]string, len(m.lines))
+	for m.current = range m.lines {
+		seen[m.current] = m.line(m.lines[m.current])
 	}
-	return all
+	return seen
 }
 
 // inList matches what may stand in front of a block: a few spaces, and markers of lists.
@@ -38,8 +38,13 @@ const inList = `^( {0,3}(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*)`
 
 var beforeBlock = regexp.MustCompile(inList)
 
-// markdown knows what the next line of a comment is part of.
+// markdown knows what the current line of a comment is part of.
 type markdown struct {
+	// lines are those of the comment, and current is the index of the current one.
+	lines   []string
+	current int
+	// scans are what is known of the lines below, by the end of HTML that a page does not show.
+	scans map[*regexp.Regexp]scan
 	// fence is what closes the code block, "" outside of one.
 	fence string
 	// html is what closes the block of HTML, nil outside of one.
@@ -51,13 +56,26 @@ type markdown struct {
 	// to an empty line it holds no other block. pageItem is its column, as item is.
 	page     bool
 	pageItem int
+	// list is true if the line may be in an item of a list, or in a footnote, which lines above it
+	// have begun: its indentation may be that of the item.
+	list bool
+	// afterEmpty is true if the line above is empty.
+	afterEmpty bool
+	// tag is the HTML element of which everything is shown as it is, "" outside of one.
+	tag string
+	paragraph
+}
+
+// paragraph is what is known of the paragraph of which a line may be.
+type paragraph struct {
+	// heading is true in a heading, which ends with its line.
+	heading bool
 	// hidden is what closes the HTML comment, or the like, that began within a line. It is nil
 	// outside of one.
 	hidden *regexp.Regexp
-	// inDoubt is true if a backtick of the paragraph may begin or end code in a way that is not read.
+	// inDoubt is true if a backtick of the paragraph may begin or end code in a way that is not
+	// read.
 	inDoubt bool
-	// tag is the HTML element of which everything is shown as it is, "" outside of one.
-	tag string
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
 	// one is empty (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
 	quoted bool
@@ -69,31 +87,42 @@ func (m *markdown) line(line string) string {
 		return ""
 	}
 	m.opensPage(line)
-	isQuote := quotePattern.MatchString(line)
-	if isQuote || m.opens(line) || m.opensHTML(line) {
-		m.quoted, m.hidden, m.inDoubt = isQuote, nil, false
-		return ""
-	}
-	if strings.Trim(line, blanks) == "" { // the end of a paragraph
-		m.quoted, m.hidden, m.inDoubt = false, nil, false
+	m.inItem(line)
+	if m.endsParagraph(line) {
 		return ""
 	}
 	wasHidden := m.hidden != nil || m.tag != ""
 	seen := m.shown(line)
-	m.element(seen)
-	isCode := strings.HasPrefix(line, codeIndent) || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
-	if isCode || wasHidden || m.tag != "" || m.quoted {
+	m.element(m.withoutCode(seen))
+	if isCode(line) || wasHidden || m.tag != "" || m.quoted {
 		return ""
 	}
 	return seen
 }
 
+// endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of
+// none: it is empty, or in a quote, or begins code or HTML.
+func (m *markdown) endsParagraph(line string) bool {
+	isQuote := quotePattern.MatchString(line) && (m.list || !isCode(line))
+	isBlock := isQuote || m.opens(line) || m.opensHTML(line)
+	isHeading := !isBlock && !m.page && headingPattern.MatchString(line)
+	if isBlock || isHeading || m.heading || isEmpty(line) {
+		m.paragraph = paragraph{quoted: isQuote, heading: isHeading}
+	}
+	return isBlock || isEmpty(line)
+}
+
+// isCode reports whether a line is code, unless it is in an item of a list or in a paragraph.
+func isCode(line string) bool {
+	return strings.HasPrefix(line, codeIndent) || strings.HasPrefix(strings.TrimLeft(line, " "), "\t")
+}
+
 // inBlock reports whether a line belongs to the code or HTML that lines above it have opened.
 func (m *markdown) inBlock(line string) bool {
 	text := strings.TrimLeft(line, " ")
-	column, isEmpty := len(line)-len(text), strings.Trim(text, blanks) == ""
-	switch leaves := !isEmpty && column < m.item; {
-	case m.page && (isEmpty || column < m.pageItem): // so what seemed to begin in it did not
+	column, empty := len(line)-len(text), isEmpty(line)
+	switch leaves := !empty && column < m.item; {
+	case m.page && (empty || column < m.pageItem): // so what seemed to begin in it did not
 		m.page, m.pageItem = false, 0
 		fallthrough
 	case leaves:
@@ -112,13 +141,34 @@ func (m *markdown) inBlock(line string) bool {
 	return false
 }
 
+// isEmpty reports whether Markdown takes a line for an empty one, which ends a paragraph.
+func isEmpty(line string) bool { return strings.Trim(line, blanks) == "" }
+
+// itemPattern is the beginning of an item of a list, or of a footnote.
+var itemPattern = regexp.MustCompile(`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)|\[\^[^\]]+\]:)`)
+
+// inItem notes whether a line may be in an item. One that is not indented, below an empty one, is
+// outside.
+func (m *markdown) inItem(line string) {
+	switch isIndented := strings.Trim(line[:min(1, len(line))], blanks) == ""; {
+	case itemPattern.MatchString(line):
+		m.list = true
+	case m.afterEmpty && !isIndented:
+		m.list = false
+	}
+	m.afterEmpty = isEmpty(line)
+}
+
+// headingPattern is a heading (https://spec.commonmark.org/0.31.2/#atx-headings), in a list or not.
+// It ends the paragraph above it, as a numbered item does not always.
+var headingPattern = regexp.MustCompile(`^ {0,3}(?:[-*+][ \t]+)*#{1,6}(?:[ \t]|$)`)
+
 // quotePattern is the beginning of a line of a quote, in a list or not.
 var quotePattern = regexp.MustCompile(`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*>`)
 
 // elementPattern is the beginning of an HTML element that is shown as it is
-// (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case. One behind a backtick is code
-// within a line.
-var elementPattern = regexp.MustCompile("(?:^|[^`])<(pre|script|style|textarea)(?:[ \t>]|$)")
+// (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case.
+var elementPattern = regexp.MustCompile(`<(pre|script|style|textarea)(?:[ \t>]|$)`)
 
 // element notes which element a line leaves open. Only its own end closes it.
 func (m *markdown) element(line string) {

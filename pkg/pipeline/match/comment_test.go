@@ -14,9 +14,14 @@ func TestALongCommentNeedsASmallExpression(t *testing.T) {
 	tests := map[string]struct {
 		expression, reason string
 	}{
-		"one that people write":                    {`(?i)(deploy|rollback|!$)`, `selected: on-comment "(?i)(deploy|rollback|!$)" matches the comment "` + long[:197] + `…`},
-		"one that is large":                        {`((\w\W?)+){100}$`, `on-comment "((\\w\\W?)+){100}$" has 802 parts, too many for a comment of 65536 bytes`},
-		"a reason repeats the beginning of a line": {`^b`, `on-comment "^b" does not match the comment "` + long[:256] + `…"`},
+		"one that people write": {`(?i)(deploy|rollback|!$)`,
+			`selected: on-comment "(?i)(deploy|rollback|!$)" matches the comment "` + long[:197] + `…`},
+		"one that is large": {
+			`((\w\W?)+){100}$`, `on-comment "((\\w\\W?)+){100}$" has 802 parts, too many for a comment of 65536 bytes`,
+		},
+		"a reason repeats the beginning of a line": {
+			`^b`, `on-comment "^b" does not match the comment "` + long[:256] + `…"`,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,8 @@ func TestSelect(t *testing.T) {
 		reason      string
 	}{
 		"a push to a listed branch is selected": {
-			push("refs/heads/main"), annotated("on-event", "[push]", "on-target-branch", "[main]"), "selected: on-event includes push; on-target-branch [main] matches main",
+			push("refs/heads/main"), annotated("on-event", "[push]", "on-target-branch", "[main]"),
+			"selected: on-event includes push; on-target-branch [main] matches main",
 		},
 		"a pull request onto a listed branch is selected": {
 			pull("main"), annotated("on-event", "[push, pull_request]", "on-target-branch", "[release-*, main]"),
@@ -76,10 +77,12 @@ func TestSelect(t *testing.T) {
 			push("refs/heads/main"), nil, "no annotation pipelinesascode.tekton.dev/on-event",
 		},
 		"on-event alone selects nothing": {
-			push("refs/heads/main"), annotated("on-event", "[push]"), "no annotation pipelinesascode.tekton.dev/on-target-branch",
+			push("refs/heads/main"), annotated("on-event", "[push]"),
+			"no annotation pipelinesascode.tekton.dev/on-target-branch",
 		},
 		"on-target-branch alone selects nothing": {
-			push("refs/heads/main"), annotated("on-target-branch", "[main]"), "no annotation pipelinesascode.tekton.dev/on-event",
+			push("refs/heads/main"), annotated("on-target-branch", "[main]"),
+			"no annotation pipelinesascode.tekton.dev/on-event",
 		},
 		"settings that do not select are carried and change nothing": {
 			push("refs/heads/main"),
@@ -88,7 +91,9 @@ func TestSelect(t *testing.T) {
 		},
 		"annotations of others change nothing": {
 			push("refs/heads/main"),
-			map[string]string{group + "on-event": "push", group + "on-target-branch": "main", "example.com/on-cel-expression": "x"},
+			map[string]string{
+				group + "on-event": "push", group + "on-target-branch": "main", "example.com/on-cel-expression": "x",
+			},
 			"selected: on-event includes push; on-target-branch [main] matches main",
 		},
 	}
@@ -125,7 +130,8 @@ func TestSelectRefusesWhatIsNotWrittenAsAsked(t *testing.T) {
 		},
 		"a glob that does not compile": {
 			annotated("on-event", "push", "on-target-branch", "[main{]"),
-			`pipeline build: annotation pipelinesascode.tekton.dev/on-target-branch: the pattern "main{" is not a glob: ` + "unclosed `{`",
+			`pipeline build: annotation pipelinesascode.tekton.dev/on-target-branch: the pattern "main{" is not a glob: ` +
+				"unclosed `{`",
 		},
 	}
 	for name, tt := range tests {

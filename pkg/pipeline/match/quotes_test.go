@@ -39,15 +39,18 @@ func TestQuotedEntriesSayThatTheQuotesCount(t *testing.T) {
 			maps.Copy(written, annotated(tt.annotation, tt.value))
 			got, err := Select(event, Pipeline{Annotations: written})
 			want := "; the quotes within " + tt.annotation + " are part of its entries: write " + tt.write
-			if ignores := tt.annotation == "on-path-change-ignore"; err != nil || got.Selected != ignores || !strings.HasSuffix(got.Reason, want) {
+			if ignores := tt.annotation == "on-path-change-ignore"; err != nil || got.Selected != ignores ||
+				!strings.HasSuffix(got.Reason, want) {
 				t.Errorf("Select = %+v, %v, want a reason that ends with %q", got, err, want)
 			}
 		})
 	}
 	for value, want := range map[string]string{
-		"[pull_request]": "on-event [pull_request] does not include push", "[pull'request]": "on-event [pull'request] does not include push",
+		"[pull_request]": "on-event [pull_request] does not include push",
+		"[pull'request]": "on-event [pull'request] does not include push",
 	} {
-		if got, err := Select(push("refs/heads/main"), Pipeline{Annotations: annotated("on-event", value, "on-target-branch", "main")}); err != nil || got.Reason != want {
+		if got, err := Select(push("refs/heads/main"),
+			Pipeline{Annotations: annotated("on-event", value, "on-target-branch", "main")}); err != nil || got.Reason != want {
 			t.Errorf("%s: %+v, %v", value, got, err)
 		}
 	}
@@ -55,7 +58,8 @@ func TestQuotedEntriesSayThatTheQuotesCount(t *testing.T) {
 
 func TestAQuotedEventSaysSoToACommandThatNamesThePipeline(t *testing.T) {
 	t.Parallel()
-	got, err := SelectNamed(push("refs/heads/main"), Pipeline{Annotations: annotated("on-event", "['push']", "on-target-branch", "main")})
+	got, err := SelectNamed(push("refs/heads/main"),
+		Pipeline{Annotations: annotated("on-event", "['push']", "on-target-branch", "main")})
 	if err != nil || got.Selected || !strings.Contains(got.Reason, "write [push]") {
 		t.Errorf("SelectNamed = %+v, %v", got, err)
 	}

@@ -31,8 +31,10 @@ func TestWhatWasReadIsKept(t *testing.T) {
 	moved := holding("a", 1)
 	moved[0].Path = ".tekton/b.yaml"
 	for why, set := range map[string]*Set{
-		"another owner's": c.Load("other", holding("a", 1)), "another content": c.Load("team", holding("b", 1)), "another path": c.Load("team", moved),
-		"more files": c.Load("team", append(holding("a", 1), git.File{})), "without a cache": (*Cache)(nil).Load("team", holding("a", 1)),
+		"another owner's": c.Load("other", holding("a", 1)), "another content": c.Load("team", holding("b", 1)),
+		"another path":    c.Load("team", moved),
+		"more files":      c.Load("team", append(holding("a", 1), git.File{})),
+		"without a cache": (*Cache)(nil).Load("team", holding("a", 1)),
 	} {
 		if set == read {
 			t.Errorf("%s: the set is the same", why)

@@ -21,11 +21,16 @@ import (
 // seeds are texts of which the parser makes as much as it can of few bytes.
 func seeds() []string {
 	return []string{
-		"", "a", "a: b", "- - - a", "[a, b]", "{a, b}", "{a: }", "[a: b, c: d]", "[: ]", "{: }", "? a\n? b\n", "?\n?\n", ":\n", "- ? a\n  : b\n", "-\n-\n",
-		"[? a : b, ? ]", "{? a, ? b}", "{\"a\":b,\"c\":d}", "[\"a\":b]", "{*a:b}", "&a [*a:c]", "&a a", "- &a\n- *a\n", "!!map\n", "- !a\n", "a: |\n  b: c\n  - d\n",
-		"a: 'b\n  c: d'\n", "[[[[]]]]", "{{{{}}}}", "[{},{},[]]", "# c\na: b # d\n# e\n", "a:\n- b\n- c:\n  - d\n", "...\na\n", "--- a\n...\n--- b\n", "%YAML 1.1\n---\na\n",
-		"\ta: b", "a:\tb", "-\ta", "a: b\u0085c: d", "a: b\u2028c: d", "\xfe\xff\x00a\x00:\x00 \x00b", "\xff\xfea\x00:\x00 \x00b\x00", "a: >\n\n b\n", "{a: , b: , c}", "a: {b: [c, d: e]}",
-		"? - a\n  - b\n: - c\n", "? [a, b]\n: {c: d}\n", "a: \"b:\\\n  c\"", "<<: *a", "- a\r- b\r", "a: b: c", "[a:]", "[a:,b]", "{a:}", "{a:,b:}", "[,]", "{,}",
+		"", "a", "a: b", "- - - a", "[a, b]", "{a, b}", "{a: }", "[a: b, c: d]", "[: ]", "{: }", "? a\n? b\n", "?\n?\n",
+		":\n", "- ? a\n  : b\n", "-\n-\n",
+		"[? a : b, ? ]", "{? a, ? b}", "{\"a\":b,\"c\":d}", "[\"a\":b]", "{*a:b}", "&a [*a:c]", "&a a", "- &a\n- *a\n",
+		"!!map\n", "- !a\n", "a: |\n  b: c\n  - d\n",
+		"a: 'b\n  c: d'\n", "[[[[]]]]", "{{{{}}}}", "[{},{},[]]", "# c\na: b # d\n# e\n", "a:\n- b\n- c:\n  - d\n",
+		"...\na\n", "--- a\n...\n--- b\n", "%YAML 1.1\n---\na\n",
+		"\ta: b", "a:\tb", "-\ta", "a: b\u0085c: d", "a: b\u2028c: d", "\xfe\xff\x00a\x00:\x00 \x00b",
+		"\xff\xfea\x00:\x00 \x00b\x00", "a: >\n\n b\n", "{a: , b: , c}", "a: {b: [c, d: e]}",
+		"? - a\n  - b\n: - c\n", "? [a, b]\n: {c: d}\n", "a: \"b:\\\n  c\"", "<<: *a", "- a\r- b\r", "a: b: c", "[a:]",
+		"[a:,b]", "{a:}", "{a:,b:}", "[,]", "{,}",
 	}
 }
 
@@ -57,7 +62,8 @@ func built(text string) (n int, valid bool) {
 
 func TestCountIsNeverLessThanWhatTheParserBuilds(t *testing.T) {
 	for _, text := range seeds() {
-		for _, repeated := range []string{text, strings.Repeat(text+"\n", 50), strings.Repeat(text+", ", 50), "[" + strings.Repeat(text+",", 50) + "]", "{" + strings.Repeat(text+",", 50) + "}"} {
+		for _, repeated := range []string{text, strings.Repeat(text+"\n", 50), strings.Repeat(text+", ", 50),
+			"[" + strings.Repeat(text+",", 50) + "]", "{" + strings.Repeat(text+",", 50) + "}"} {
 			if n, _ := built(repeated); n > count(repeated) {
 				t.Errorf("%.60q: %d are built, %d counted", repeated, n, count(repeated))
 			}
@@ -161,7 +167,8 @@ func TestMoreValuesThanAnEventMayHoldAreRefusedWithTheFile(t *testing.T) {
 		files = append(files, git.File{Path: fmt.Sprintf(".tekton/%02d.yaml", i), Data: []byte(part)})
 	}
 	f := fault.Of(Load(files).Bounded())
-	if f == nil || f.Reason != reasonTooMuch || !strings.HasPrefix(f.Message, ".tekton/10.yaml:1: ") || !strings.Contains(f.Message, "160000 values") {
+	if f == nil || f.Reason != reasonTooMuch || !strings.HasPrefix(f.Message, ".tekton/10.yaml:1: ") ||
+		!strings.Contains(f.Message, "160000 values") {
 		t.Errorf("fault %v, want one that names the file at which it is too much, and the budget", f)
 	}
 	if err := Load(files[:10]).Bounded(); err != nil {
@@ -171,14 +178,16 @@ func TestMoreValuesThanAnEventMayHoldAreRefusedWithTheFile(t *testing.T) {
 
 func TestALongPlaceholderIsNotMultipliedByAliases(t *testing.T) {
 	text := "a: &a '{{ " + strings.Repeat("x", 100_000) + " }}'\nb: [" + strings.Repeat("*a,", 10_000) + "]\n"
-	if err := Load([]git.File{{Path: "x", Data: []byte(text)}}).definitions[0].Err; fault.Of(err) == nil || fault.Of(err).Reason != "BadYAML" {
+	if err := Load([]git.File{{Path: "x", Data: []byte(text)}}).definitions[0].Err; fault.Of(err) == nil ||
+		fault.Of(err).Reason != "BadYAML" {
 		t.Errorf("error %v, want BadYAML", err)
 	}
 }
 
 func TestALongTagPrefixIsRefused(t *testing.T) {
 	for _, text := range []string{
-		"a: b\n...\n%TAG ! " + strings.Repeat("x", 300) + "\n--- # \n!a b\n", "a: b\r...\r%TAG ! " + strings.Repeat("x", 300) + "\r---\r!a b\r",
+		"a: b\n...\n%TAG ! " + strings.Repeat("x", 300) + "\n--- # \n!a b\n",
+		"a: b\r...\r%TAG ! " + strings.Repeat("x", 300) + "\r---\r!a b\r",
 	} {
 		definitions := Load([]git.File{{Path: "x", Data: []byte(text)}}).definitions
 		if len(definitions) != 1 || !strings.Contains(definitions[0].Err.Error(), "%TAG") {
@@ -190,7 +199,8 @@ func TestALongTagPrefixIsRefused(t *testing.T) {
 func TestEmptyStepsThatAreInlinedOftenAreRefused(t *testing.T) {
 	text := "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: x}\nspec:\n  pipelineSpec:\n    tasks:\n" +
 		strings.Repeat("    - {name: t, taskRef: {name: big}}\n", 200) +
-		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {steps: [" + strings.Repeat("{},", 1000) + "]}\n"
+		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {steps: [" + strings.Repeat("{},", 1000) +
+		"]}\n"
 	set := load(text)
 	_, err := set.Render(t.Context(), set.Definitions()[0], knowing(t, standardVariables("x")), nil)
 	if f := fault.Of(err); f == nil || f.Reason != "TooLarge" {

@@ -20,7 +20,8 @@ func TestAPlainPlaceholderIsWhatItsFieldWants(t *testing.T) {
 	const task = "spec: {pipelineSpec: {tasks: [{name: a, retries: %s, taskSpec: {steps: [{name: s, image: i}]}}]}}\n"
 	const optional = "spec: {pipelineSpec: {workspaces: [{name: a, optional: %s}]}}\n"
 	const label = "  labels: {x: %s}\n"
-	vars := map[string]string{"three": "3", "minus": "-3", "hex": "0x10", "octal": "010", "half": "0.5", "yes": "yes", "true": "true", "text": "a\"3", "empty": ""}
+	vars := map[string]string{"three": "3", "minus": "-3", "hex": "0x10", "octal": "010", "half": "0.5", "yes": "yes",
+		"true": "true", "text": "a\"3", "empty": ""}
 	tests := map[string]struct {
 		field, value, want string
 	}{
@@ -106,7 +107,9 @@ spec: {steps: [{name: s, image: "{{ password }}"}]}
 	_, err = set.Render(t.Context(), def, scope, nil)
 	asked(t, err, template.Needs{Body: true, Changed: true, Pulls: true})
 	none := int64(0)
-	scope.Learn(template.Facts{Body: map[string]any{"branch": "main", "x": "y"}, Files: map[string]any{"all": []string{"a"}}, MergedPull: &none})
+	scope.Learn(template.Facts{
+		Body: map[string]any{"branch": "main", "x": "y"}, Files: map[string]any{"all": []string{"a"}}, MergedPull: &none,
+	})
 	_, err = set.Render(t.Context(), def, scope, nil)
 	asked(t, err, template.Needs{Secrets: []template.SecretRef{vault}})
 	scope.Learn(template.Facts{Secrets: map[template.SecretRef]string{vault: "correct horse"}})
@@ -118,7 +121,8 @@ spec: {steps: [{name: s, image: "{{ password }}"}]}
 		t.Errorf("the image is %s", image)
 	}
 	annotations, err := set.Annotations(def, scope)
-	if err != nil || annotations["pipelinesascode.tekton.dev/on-target-branch"] != "[main]" || annotations["other"] != "{{ pull_request_number }}" {
+	if err != nil || annotations["pipelinesascode.tekton.dev/on-target-branch"] != "[main]" ||
+		annotations["other"] != "{{ pull_request_number }}" {
 		t.Errorf("%v, %v", annotations, err)
 	}
 }
@@ -139,7 +143,8 @@ func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
 	if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), shelf("none")); err != nil {
 		t.Error(err)
 	}
-	bad := load(header + "metadata: {name: x, annotations: {pipelinesascode.tekton.dev/on-cel-expression: '{{ cel: nobody }}'}}\n")
+	bad := load(header +
+		"metadata: {name: x, annotations: {pipelinesascode.tekton.dev/on-cel-expression: '{{ cel: nobody }}'}}\n")
 	_, err := bad.Annotations(bad.Definitions()[0], scopeOf(t, nil))
 	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: nobody }}: 1:1: undeclared reference to 'nobody'"
 	if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
@@ -159,9 +164,12 @@ func kubernetesReads(text string) string {
 
 func TestPlainWordsAreReadAsKubernetesReadsThem(t *testing.T) {
 	words := []string{
-		"y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "true", "True", "TRUE", "tRue", "false", "yEs",
-		"null", "Null", "~", "nUll", "1", "-1", "+1", "0", "00", "01", "07", "08", "0o7", "0x1F", "0b11", "1_000", "1e3", "1.5", "1.", "-.5", "1.50", "1:30", "1e-7", "1e21",
-		"123456789.125", "-0", "-0.0", "-0o7", "2001-01-01", "=", "18446744073709551615", "123456789012345678901234567890", `"y"`, "'on'", "'1'", "!!str y", "!!bool yes",
+		"y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "true", "True",
+		"TRUE", "tRue", "false", "yEs",
+		"null", "Null", "~", "nUll", "1", "-1", "+1", "0", "00", "01", "07", "08", "0o7", "0x1F", "0b11", "1_000", "1e3",
+		"1.5", "1.", "-.5", "1.50", "1:30", "1e-7", "1e21",
+		"123456789.125", "-0", "-0.0", "-0o7", "2001-01-01", "=", "18446744073709551615", "123456789012345678901234567890",
+		`"y"`, "'on'", "'1'", "!!str y", "!!bool yes",
 		`!!bool "off"`, "!!binary YQ==", "!!float 1", "!x y",
 	}
 	for _, word := range words {

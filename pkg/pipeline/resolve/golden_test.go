@@ -52,7 +52,8 @@ func TestGolden(t *testing.T) {
 	}
 	for _, dir := range cases {
 		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
-			got := describe(t, Load(readFiles(t, dir)), factsOf(t, filepath.Join(filepath.Dir(dir), "facts.yaml")), shelf(filepath.Join(filepath.Dir(dir), "remote")))
+			got := describe(t, Load(readFiles(t, dir)), factsOf(t, filepath.Join(filepath.Dir(dir), "facts.yaml")),
+				shelf(filepath.Join(filepath.Dir(dir), "remote")))
 			golden := filepath.Join(filepath.Dir(dir), "want.yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
@@ -163,7 +164,8 @@ func factsOf(t testing.TB, path string) template.Facts {
 		t.Fatal(err)
 	}
 	facts := template.Facts{
-		Key: "event", Variables: read.Variables, Headers: read.Headers, MergedPull: read.MergedPull, Body: read.Body, Params: read.Params,
+		Key: "event", Variables: read.Variables, Headers: read.Headers, MergedPull: read.MergedPull, Body: read.Body,
+		Params:  read.Params,
 		Files:   cel.ChangedFiles(read.Changed.Added, read.Changed.Deleted, read.Changed.Modified, read.Changed.Renamed),
 		Secrets: map[template.SecretRef]string{},
 	}

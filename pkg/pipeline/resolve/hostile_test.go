@@ -25,10 +25,14 @@ const harmless = "HARMLESS"
 func hostileValues() []string {
 	return []string{
 		` `, `"`, `'`, `\`, "\n", "\r\n", "a\nb: c", "- x", "{", "}", "[", "]", "{{", "}}", "{{ revision }}", "{{ sender }}",
-		"x\"\n  serviceAccountName: admin", "'\n- name: evil\n  value: 'x", "|", "> folded", "# comment", "x # comment", "&anchor",
-		"*alias", "!!int 1", "~", "null", "true", "no", "1", "1e9", "0x10", "2024-01-01", ": ", "? key", "---", "\n---\nkind: PipelineRun",
-		"...", "%YAML 1.1", "@", "`", "\t", "\x00", "\x1b[31m", "\u2028", "\ufeff", "\xff\xfe", "日本語", strings.Repeat("a", 5000),
-		"$(params.x)", "${IFS}", "`id`", "placeholder0123456789abcdefx0z", "<<", "=", ",", ", evil: yes", `\u0022`, `","x":"y`,
+		"x\"\n  serviceAccountName: admin", "'\n- name: evil\n  value: 'x", "|", "> folded", "# comment", "x # comment",
+		"&anchor",
+		"*alias", "!!int 1", "~", "null", "true", "no", "1", "1e9", "0x10", "2024-01-01", ": ", "? key", "---",
+		"\n---\nkind: PipelineRun",
+		"...", "%YAML 1.1", "@", "`", "\t", "\x00", "\x1b[31m", "\u2028", "\ufeff", "\xff\xfe", "日本語",
+		strings.Repeat("a", 5000),
+		"$(params.x)", "${IFS}", "`id`", "placeholder0123456789abcdefx0z", "<<", "=", ",", ", evil: yes", `\u0022`,
+		`","x":"y`,
 	}
 }
 
@@ -129,7 +133,8 @@ func knowing(t testing.TB, vars map[string]string) *template.Scope {
 	scope := scopeOf(t, vars)
 	none := int64(0)
 	scope.Learn(template.Facts{
-		Body: map[string]any{"number": 7.0, "list": []any{"a", "b"}, "draft": false, "title": "t"}, Files: cel.ChangedFiles([]string{"a"}, nil, nil, nil),
+		Body:       map[string]any{"number": 7.0, "list": []any{"a", "b"}, "draft": false, "title": "t"},
+		Files:      cel.ChangedFiles([]string{"a"}, nil, nil, nil),
 		MergedPull: &none,
 	})
 	return scope
@@ -160,33 +165,38 @@ func hostileFiles() map[string]string {
 	const size = maxFile - 1000
 	bomb := run + "  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := 1; i < 12; i++ {
-		bomb += fmt.Sprintf("  a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
+		bomb += fmt.Sprintf("  a%d: &a%d [%s]\n", i, i,
+			strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 10), ", "))
 	}
 	empty := strings.NewReplacer("x, ", "[], ", ", x]", ", []]").Replace(bomb)
 	tasks := run + "  pipelineSpec:\n    tasks:\n" + strings.Repeat("    - {name: t, taskRef: {name: big}}\n", 2000) +
-		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {description: '" + strings.Repeat("x", size/2) + "'}\n"
+		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: big}\nspec: {description: '" + strings.Repeat("x",
+		size/2) + "'}\n"
 	return map[string]string{
-		"nested aliases":                bomb,
-		"nested aliases without text":   empty,
-		"an alias to itself":            run + "  a: &a [*a]\n",
-		"merging itself":                run + "  a: &a {<<: *a}\n",
-		"aliases of one long text":      run + "  a: &a " + strings.Repeat("x", size/2) + "\n  b: [" + strings.Repeat("*a,", size/8) + "]\n",
-		"aliases of one long key":       run + "  a: &a {" + strings.Repeat("x", 900) + ": 1}\n  b: [" + strings.Repeat("*a,", 25000) + "]\n",
-		"deep flow lists":               run + "  a: " + strings.Repeat("[", size),
-		"deep flow mappings":            run + "  a: " + strings.Repeat("{a: ", size/8) + strings.Repeat("}", size/8),
-		"deep block lists":              run + "  a:\n" + strings.Repeat("- ", size/2),
-		"many short values":             run + "  a: [" + strings.Repeat("a,", size/2) + "]",
-		"many comments":                 run + strings.Repeat("#\n", size/2),
-		"many values with comments":     run + "  a:\n" + strings.Repeat("  - # x\n", size/8),
-		"many documents":                strings.Repeat("---\na\n", size/6),
-		"many broken documents":         strings.Repeat("---\n[\n", 400),
-		"many placeholders":             run + "  a: " + strings.Repeat("{{aa}}", size/6),
-		"many known placeholders":       run + "  a: " + strings.Repeat("{{sender}}", size/10),
-		"an opening without end":        run + "  a: '" + strings.Repeat("{{", size/2) + "'",
-		"one task used 2000 times":      tasks,
-		"no text at all":                "",
-		"a tag that is wrong":           run + "  a: !!int x\n  b: !!binary '*'\n  c: !!float []\n",
-		"a number larger than any":      run + "  a: 123456789012345678901234567890\n  b: .inf\n  c: .nan\n  d: -0x8000000000000000\n",
+		"nested aliases":              bomb,
+		"nested aliases without text": empty,
+		"an alias to itself":          run + "  a: &a [*a]\n",
+		"merging itself":              run + "  a: &a {<<: *a}\n",
+		"aliases of one long text": run + "  a: &a " + strings.Repeat("x", size/2) + "\n  b: [" + strings.Repeat("*a,",
+			size/8) + "]\n",
+		"aliases of one long key": run + "  a: &a {" + strings.Repeat("x", 900) + ": 1}\n  b: [" + strings.Repeat("*a,",
+			25000) + "]\n",
+		"deep flow lists":           run + "  a: " + strings.Repeat("[", size),
+		"deep flow mappings":        run + "  a: " + strings.Repeat("{a: ", size/8) + strings.Repeat("}", size/8),
+		"deep block lists":          run + "  a:\n" + strings.Repeat("- ", size/2),
+		"many short values":         run + "  a: [" + strings.Repeat("a,", size/2) + "]",
+		"many comments":             run + strings.Repeat("#\n", size/2),
+		"many values with comments": run + "  a:\n" + strings.Repeat("  - # x\n", size/8),
+		"many documents":            strings.Repeat("---\na\n", size/6),
+		"many broken documents":     strings.Repeat("---\n[\n", 400),
+		"many placeholders":         run + "  a: " + strings.Repeat("{{aa}}", size/6),
+		"many known placeholders":   run + "  a: " + strings.Repeat("{{sender}}", size/10),
+		"an opening without end":    run + "  a: '" + strings.Repeat("{{", size/2) + "'",
+		"one task used 2000 times":  tasks,
+		"no text at all":            "",
+		"a tag that is wrong":       run + "  a: !!int x\n  b: !!binary '*'\n  c: !!float []\n",
+		"a number larger than any": run +
+			"  a: 123456789012345678901234567890\n  b: .inf\n  c: .nan\n  d: -0x8000000000000000\n",
 		"a key that is a list":          run + "  ? [a]\n  : b\n",
 		"a merge of text":               run + "  a: {<<: x}\n",
 		"not UTF-8":                     run + "  a: \xff\xfe\n",
@@ -219,7 +229,8 @@ func TestHostileFilesEndSoonAsAnInvalidFaultOrAPipelineRun(t *testing.T) {
 func TestADocumentThatIsTooLargeOnceItIsReadIsRefused(t *testing.T) {
 	files := hostileFiles()
 	for _, name := range []string{
-		"nested aliases", "nested aliases without text", "an alias to itself", "merging itself", "aliases of one long text", "aliases of one long key",
+		"nested aliases", "nested aliases without text", "an alias to itself", "merging itself", "aliases of one long text",
+		"aliases of one long key",
 		"many short values",
 	} {
 		definitions := load(files[name]).Definitions()
@@ -231,7 +242,8 @@ func TestADocumentThatIsTooLargeOnceItIsReadIsRefused(t *testing.T) {
 
 func TestAFileThatIsTooLargeIsRefusedAsAWhole(t *testing.T) {
 	definitions := Load([]git.File{{Path: "big.yaml", Data: make([]byte, maxFile+1)}}).Definitions()
-	if len(definitions) != 1 || fault.Of(definitions[0].Err).Reason != "FileTooLarge" || definitions[0].Name != "big.yaml" {
+	if len(definitions) != 1 || fault.Of(definitions[0].Err).Reason != "FileTooLarge" ||
+		definitions[0].Name != "big.yaml" {
 		t.Errorf("definitions %+v, want one with the fault FileTooLarge", definitions)
 	}
 }

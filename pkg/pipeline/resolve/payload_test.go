@@ -114,16 +114,19 @@ func FuzzPayloadIsText(f *testing.F) {
 // FuzzPlaceholder writes an author's placeholder in every kind of scalar: it ends in a PipelineRun
 // or an Invalid fault, and an event with other values leaves the structure as it is.
 func FuzzPlaceholder(f *testing.F) {
-	manners := []string{"%s", `"%s"`, "'%s'", "x %s", "|\n    %s\n", "|2-\n    a\n    %s\n", ">+\n    a\n    %s\n\n    b", "[%s]", "{k: %s, j: '}}'}", "!!str %s"}
+	manners := []string{"%s", `"%s"`, "'%s'", "x %s", "|\n    %s\n", "|2-\n    a\n    %s\n", ">+\n    a\n    %s\n\n    b",
+		"[%s]", "{k: %s, j: '}}'}", "!!str %s"}
 	for i, name := range []string{
-		"revision", " body.title ", "body.list", "headers['X']", `headers["X-GitHub-Event"]`, `cel: "a" + 'b'`, "cel: ''", `cel: \"x\"`, "cel: ''x''", "cel: a #b", "secret", "body.x == 'y",
+		"revision", " body.title ", "body.list", "headers['X']", `headers["X-GitHub-Event"]`, `cel: "a" + 'b'`, "cel: ''",
+		`cel: \"x\"`, "cel: ''x''", "cel: a #b", "secret", "body.x == 'y",
 		"cel: [body.title]", "files.all", ".Values.x", "cel:", "body", "\nbody.number\n",
 	} {
 		f.Add(i, name)
 		f.Add(i+1, name)
 	}
 	f.Fuzz(func(t *testing.T, manner int, name string) {
-		text := header + "metadata: {name: x}\nspec:\n  other: " + fmt.Sprintf(manners[uint(manner)%uint(len(manners))], "{{"+name+"}}") + "\n"
+		text := header + "metadata: {name: x}\nspec:\n  other: " + fmt.Sprintf(manners[uint(manner)%uint(len(manners))],
+			"{{"+name+"}}") + "\n"
 		loadAndRender(t, text)
 		doc := &document{file: "x", local: true, text: text}
 		if doc.parse(&budget{}) != nil || doc.tree == nil {
@@ -132,7 +135,8 @@ func FuzzPlaceholder(f *testing.F) {
 		var shapes []any
 		for _, value := range []string{harmless, "a\"b'c: d\n{{ x }}"} {
 			facts := withValue(t, value)
-			facts.Params = append(facts.Params, template.Param{Name: "secret", Secret: &template.SecretRef{Name: "vault", Key: "password"}})
+			facts.Params = append(facts.Params,
+				template.Param{Name: "secret", Secret: &template.SecretRef{Name: "vault", Key: "password"}})
 			scope, err := template.New(facts)
 			if err != nil {
 				t.Fatal(err)

@@ -45,10 +45,14 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 			`spec: {pipelineSpec: {tasks: [{name: a, timeout: 1h}, {name: b, timeout: §1 day}]}}`,
 			`spec.pipelineSpec.tasks[1].timeout: "1 day" is no duration (write 24h0m)`,
 		},
-		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `timeout: §soon`)+`]`), inTask + `steps[0].timeout: "soon" is no duration (write for example 1h30m)`},
-		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `computeResources: {limits: {memory: §1 Gi}}`)+`]`), inTask + `steps[0].computeResources.limits.memory: "1 Gi" is no quantity (write 1Gi)`},
-		{fmt.Sprintf(task, `stepTemplate: {computeResources: {requests: {cpu: §half}}}`), inTask + `stepTemplate.computeResources.requests.cpu: "half" is no quantity (write for example 500m, 2 or 1Gi)`},
-		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, computeResources: {limits: {cpu: §[1]}}}]`), inTask + `sidecars[0].computeResources.limits.cpu: [1] is no quantity`},
+		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `timeout: §soon`)+`]`),
+			inTask + `steps[0].timeout: "soon" is no duration (write for example 1h30m)`},
+		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `computeResources: {limits: {memory: §1 Gi}}`)+`]`),
+			inTask + `steps[0].computeResources.limits.memory: "1 Gi" is no quantity (write 1Gi)`},
+		{fmt.Sprintf(task, `stepTemplate: {computeResources: {requests: {cpu: §half}}}`),
+			inTask + `stepTemplate.computeResources.requests.cpu: "half" is no quantity (write for example 500m, 2 or 1Gi)`},
+		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, computeResources: {limits: {cpu: §[1]}}}]`),
+			inTask + `sidecars[0].computeResources.limits.cpu: [1] is no quantity`},
 		{
 			`spec: {workspaces: [{name: w, volumeClaimTemplate: {spec: {resources: {requests: {storage: §1GB}}}}}]}`,
 			`spec.workspaces[0].volumeClaimTemplate.spec.resources.requests.storage: "1GB" is no quantity (write 1G)`,
@@ -57,8 +61,10 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 			`spec: {taskRunSpecs: [{pipelineTaskName: a, computeResources: {limits: {memory: §many}}}]}`,
 			`spec.taskRunSpecs[0].computeResources.limits.memory: "many" is no quantity`,
 		},
-		{fmt.Sprintf(task, `volumes: [{name: v, emptyDir: {sizeLimit: §1 Gi}}]`), inTask + `volumes[0].emptyDir.sizeLimit: "1 Gi" is no quantity (write 1Gi)`},
-		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, readinessProbe: {httpGet: {port: §[80]}}}]`), inTask + `sidecars[0].readinessProbe.httpGet.port must be a whole number or text, not a list`},
+		{fmt.Sprintf(task, `volumes: [{name: v, emptyDir: {sizeLimit: §1 Gi}}]`),
+			inTask + `volumes[0].emptyDir.sizeLimit: "1 Gi" is no quantity (write 1Gi)`},
+		{fmt.Sprintf(task, `sidecars: [{name: s, image: i, readinessProbe: {httpGet: {port: §[80]}}}]`),
+			inTask + `sidecars[0].readinessProbe.httpGet.port must be a whole number or text, not a list`},
 		{
 			`spec: {params: [{name: a, value: b}, §{name: c}]}`,
 			`spec.params[1].value is missing: give it a value, "" for the empty text`,
@@ -100,9 +106,12 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 			`spec: {pipelineSpec: {workspaces: [{name: a, optional: §1}]}}`,
 			`spec.pipelineSpec.workspaces[0].optional must be true or false, not a number`,
 		},
-		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `onError: §yes`)+`]`), inTask + `steps[0].onError must be text (put quotes around it), not true or false`},
-		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `args: [a, §[b]]`)+`]`), inTask + `steps[0].args[1] must be text (put quotes around it), not a list`},
-		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `env: [{name: A, value: §1}]`)+`]`), inTask + `steps[0].env[0].value must be text (put quotes around it), not a number`},
+		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `onError: §yes`)+`]`),
+			inTask + `steps[0].onError must be text (put quotes around it), not true or false`},
+		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `args: [a, §[b]]`)+`]`),
+			inTask + `steps[0].args[1] must be text (put quotes around it), not a list`},
+		{fmt.Sprintf(task, `steps: [`+fmt.Sprintf(step, `env: [{name: A, value: §1}]`)+`]`),
+			inTask + `steps[0].env[0].value must be text (put quotes around it), not a number`},
 		{
 			"metadata: {name: x, labels: {größe: {{ sender }}, b: §1}}",
 			`metadata.labels.b must be text (put quotes around it), not a number`,
@@ -144,14 +153,17 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 				continue // the conversion makes an empty text of it, as Tekton does
 			}
 			if version == apiV1beta1 && !strings.Contains(body, "taskRunSpecs") { // the field had another name
-				body, want = strings.ReplaceAll(body, "computeResources", "resources"), strings.ReplaceAll(want, "computeResources", "resources")
+				body, want = strings.ReplaceAll(body, "computeResources", "resources"),
+					strings.ReplaceAll(want, "computeResources", "resources")
 			}
 			head := "apiVersion: " + version + "\nkind: PipelineRun\n"
 			if !strings.HasPrefix(body, "metadata") {
 				head += "metadata: {name: x}\n"
 			}
 			for kind, text := range map[string]string{
-				"alone": head + body + "\n", "the third document": "# {{ sender }}\n---\nkind: other\ntext: |\n  {{ sender }}\n--- # x\n\n# y\n" + head + body + "\n---\nkind: other\n",
+				"alone": head + body + "\n",
+				"the third document": "# {{ sender }}\n---\nkind: other\ntext: |\n  {{ sender }}\n--- # x\n\n# y\n" + head + body +
+					"\n---\nkind: other\n",
 				"with Windows line ends": "kind: other\r\n---\r\n" + strings.ReplaceAll(head+body+"\n", "\n", "\r\n"),
 				"with a byte order mark": "\ufeff" + head + body + "\n",
 			} {
@@ -160,7 +172,8 @@ func TestAWrongValueIsFoundInTheFile(t *testing.T) {
 					t.Fatalf("%s: the place is behind the byte order mark", c.text)
 				}
 				set := load(text)
-				_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, map[string]string{"sender": "first\nsecond\nthird"}), nil)
+				_, err := set.Render(t.Context(), set.Definitions()[0],
+					scopeOf(t, map[string]string{"sender": "first\nsecond\nthird"}), nil)
 				want := ".tekton/a.yaml:" + place + ": " + want
 				if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 					t.Errorf("%s, %s, %s:\n%v\nwant %s", c.text, version, kind, err, want)
@@ -176,28 +189,33 @@ func TestAWrongValueOfWhatIsInlined(t *testing.T) {
 	run := header + "metadata:\n  name: x\n  annotations: {%s}\nspec: %s\n---\n"
 	for _, c := range []struct{ run, other, want string }{
 		{
-			fmt.Sprintf(run, "", "{pipelineRef: {name: p}}"), "apiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata: {name: p}\nspec: {tasks: [{name: a, timeout: §1 hour}]}\n",
+			fmt.Sprintf(run, "", "{pipelineRef: {name: p}}"),
+			"apiVersion: tekton.dev/v1\nkind: Pipeline\nmetadata: {name: p}\nspec: {tasks: [{name: a, timeout: §1 hour}]}\n",
 			`spec.tasks[0].timeout: "1 hour" is no duration`,
 		},
 		{
-			fmt.Sprintf(run, "", "{pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}"), "apiVersion: tekton.dev/v1beta1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i, timeout: §1 hour}]}\n",
+			fmt.Sprintf(run, "", "{pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}"),
+			"apiVersion: tekton.dev/v1beta1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: i, timeout: §1 hour}]}\n",
 			`spec.steps[0].timeout: "1 hour" is no duration`,
 		},
 	} {
 		text, place := marked(c.run + c.other)
 		set := load(text)
 		_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), nil)
-		if want := ".tekton/a.yaml:" + place + ": " + c.want; !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
+		if want := ".tekton/a.yaml:" + place + ": " + c.want; !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 		name := "task"
 		if strings.Contains(c.other, "kind: Pipeline") {
 			name = "pipeline"
 		}
-		set = load(strings.Replace(c.run, "annotations: {", "annotations: {pipelinesascode.tekton.dev/"+name+": 'https://example.com/x.yaml'", 1))
+		set = load(strings.Replace(c.run, "annotations: {",
+			"annotations: {pipelinesascode.tekton.dev/"+name+": 'https://example.com/x.yaml'", 1))
 		remote, place := marked("# a comment\n---\n" + c.other)
 		_, err = set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), only(remote))
-		want := ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/" + name + ": https://example.com/x.yaml:" + place + ": " + c.want
+		want := ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/" + name + ": https://example.com/x.yaml:" + place +
+			": " + c.want
 		if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
@@ -219,7 +237,8 @@ func TestAWrongNameOrAnnotationIsFoundInTheFile(t *testing.T) {
 		if err == nil {
 			err = definition.BadName
 		}
-		if want := ".tekton/a.yaml:" + place + ": " + want; !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
+		if want := ".tekton/a.yaml:" + place + ": " + want; !fault.Is(err, fault.Invalid) ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}

@@ -19,13 +19,17 @@ import (
 func TestRelative(t *testing.T) {
 	const page = "https://example.com/a/pipelines/p.yaml"
 	tests := map[string]struct{ pipeline, task, want string }{
-		"below a page":                          {page, "task.yaml", "https://example.com/a/pipelines/task.yaml"},
-		"beside a page":                         {page, "../tasks/t.yaml", "https://example.com/a/tasks/t.yaml"},
-		"with a dot":                            {page, "./t.yaml", "https://example.com/a/pipelines/t.yaml"},
-		"not above the host":                    {page, "../../../../t.yaml", "https://example.com/t.yaml"},
-		"a query is kept":                       {page + "?token=a%2Fb", "t.yaml", "https://example.com/a/pipelines/t.yaml?token=a%2Fb"},
-		"a query of its own wins":               {page + "?token=x", "t.yaml?y", "https://example.com/a/pipelines/t.yaml?y"},
-		"an escaped slash stays one":            {"https://git.example/o/r/blob/a%2Fb/p/p.yaml", "../t.yaml", "https://git.example/o/r/blob/a%2Fb/t.yaml"},
+		"below a page":       {page, "task.yaml", "https://example.com/a/pipelines/task.yaml"},
+		"beside a page":      {page, "../tasks/t.yaml", "https://example.com/a/tasks/t.yaml"},
+		"with a dot":         {page, "./t.yaml", "https://example.com/a/pipelines/t.yaml"},
+		"not above the host": {page, "../../../../t.yaml", "https://example.com/t.yaml"},
+		"a query is kept": {
+			page + "?token=a%2Fb", "t.yaml", "https://example.com/a/pipelines/t.yaml?token=a%2Fb",
+		},
+		"a query of its own wins": {page + "?token=x", "t.yaml?y", "https://example.com/a/pipelines/t.yaml?y"},
+		"an escaped slash stays one": {
+			"https://git.example/o/r/blob/a%2Fb/p/p.yaml", "../t.yaml", "https://git.example/o/r/blob/a%2Fb/t.yaml",
+		},
 		"a whole address stays":                 {page, "https://other.example/t.yaml", "https://other.example/t.yaml"},
 		"another hub stays":                     {page, "acme://t:1", "acme://t:1"},
 		"a name on the hub stays":               {page, "git-clone", "git-clone"},
@@ -57,7 +61,8 @@ func (r *recorder) Read(_ context.Context, kind Kind, ref string) (git.File, err
 }
 
 func annotated(annotations string) *Set {
-	return load(header + "metadata:\n  name: x\n  annotations:\n" + annotations + "\nspec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n")
+	return load(header + "metadata:\n  name: x\n  annotations:\n" + annotations +
+		"\nspec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n")
 }
 
 // A value takes part in one reference and never becomes two, unless it is all the author wrote.
@@ -68,8 +73,12 @@ func TestVariablesBringNoReferenceOfTheirOwn(t *testing.T) {
 		annotation string
 		want       []string
 	}{
-		"one word":       {task + "tasks/{{ source_branch }}/t.yaml", []string{"Task tasks/a,https://evil.example/t.yaml/t.yaml"}},
-		"in a list":      {task + "'[x/{{source_branch}}, b&#44;c]'", []string{"Task x/a,https://evil.example/t.yaml", "Task b,c"}},
+		"one word": {
+			task + "tasks/{{ source_branch }}/t.yaml", []string{"Task tasks/a,https://evil.example/t.yaml/t.yaml"},
+		},
+		"in a list": {
+			task + "'[x/{{source_branch}}, b&#44;c]'", []string{"Task x/a,https://evil.example/t.yaml", "Task b,c"},
+		},
 		"unknown ones":   {task + "'[{{ who }}, y]'", []string{"Task {{ who }}", "Task y"}},
 		"the whole list": {task + "'{{ list }}'", []string{"Task a", "Task b"}},
 		"in order": {"    pipelinesascode.tekton.dev/task-10: d\n    pipelinesascode.tekton.dev/task-2: c\n    pipelinesascode.tekton.dev/task-x: e\n" +
@@ -95,11 +104,13 @@ func TestAnOutageOfAReferencePassesThrough(t *testing.T) {
 	for _, class := range []fault.Class{fault.Transient, fault.Throttled, fault.Operator, fault.Invalid} {
 		cause := &fault.Error{Class: class, Reason: "Why", Message: "why"}
 		_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), &recorder{err: cause})
-		if f := fault.Of(err); f == nil || f.Class != class || f.Message != ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/task: why" {
+		if f := fault.Of(err); f == nil || f.Class != class ||
+			f.Message != ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/task: why" {
 			t.Errorf("%s: %v", class, err)
 		}
 	}
-	if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), &recorder{err: errors.New("x")}); !fault.Is(err, fault.Transient) {
+	if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil),
+		&recorder{err: errors.New("x")}); !fault.Is(err, fault.Transient) {
 		t.Errorf("an unclassified error: %v, want Transient", err)
 	}
 }
@@ -117,7 +128,8 @@ func TestTooManyReferences(t *testing.T) {
 }
 
 func TestWithoutReferencesWhatIsNotLocalIsLeftToTekton(t *testing.T) {
-	set := load(header + "metadata: {name: x, annotations: {pipelinesascode.tekton.dev/pipeline: p}}\nspec: {pipelineRef: {name: p}}\n")
+	set := load(header +
+		"metadata: {name: x, annotations: {pipelinesascode.tekton.dev/pipeline: p}}\nspec: {pipelineRef: {name: p}}\n")
 	run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), nil)
 	if err != nil || run.Spec.PipelineRef == nil || run.Spec.PipelineRef.Name != "p" {
 		t.Errorf("%+v, %v", run, err)
@@ -146,7 +158,8 @@ func FuzzEntries(f *testing.F) {
 			return len(entries)
 		}
 		whole := template.Whole(strings.TrimSpace(text))
-		if before, after := read(map[string]string{"x": "a"}), read(map[string]string{"x": value}); !whole && before != after {
+		if before, after := read(map[string]string{"x": "a"}), read(map[string]string{"x": value}); !whole &&
+			before != after {
 			t.Errorf("%q has %d entries, with %q for x %d", text, before, value, after)
 		}
 	})

@@ -30,26 +30,39 @@ func TestDefinitionsAreFoundHoweverTheFileIsWritten(t *testing.T) {
 		text string
 		want []Definition
 	}{
-		"an empty file":                   {"", nil},
-		"only separators":                 {"---\n---\n", nil},
-		"only comments":                   {"# a\n---\n  # b\n", nil},
-		"other kinds":                     {"apiVersion: v1\nkind: Secret\n---\nkind: Secret\n", nil},
-		"a list":                          {"- apiVersion: tekton.dev/v1\n", nil},
-		"no separator":                    {run, []Definition{{Document: 0, Name: "build"}}},
-		"a separator before and after":    {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
-		"Windows line ends":               {strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}}},
+		"an empty file":                {"", nil},
+		"only separators":              {"---\n---\n", nil},
+		"only comments":                {"# a\n---\n  # b\n", nil},
+		"other kinds":                  {"apiVersion: v1\nkind: Secret\n---\nkind: Secret\n", nil},
+		"a list":                       {"- apiVersion: tekton.dev/v1\n", nil},
+		"no separator":                 {run, []Definition{{Document: 0, Name: "build"}}},
+		"a separator before and after": {"---\n" + run + "---\n", []Definition{{Document: 0, Name: "build"}}},
+		"Windows line ends": {
+			strings.ReplaceAll("---\n"+run+"---\nkind: x\n", "\n", "\r\n"), []Definition{{Document: 0, Name: "build"}},
+		},
 		"a byte order mark":               {"\ufeff" + run, []Definition{{Document: 0, Name: "build"}}},
 		"a byte order mark and a comment": {"\ufeff# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
 		"the second document":             {"kind: x\n---\n" + run, []Definition{{Document: 1, Name: "build"}}},
 		"empty documents are not counted": {"---\n---\n# x\n---\n" + run, []Definition{{Document: 0, Name: "build"}}},
-		"generateName":                    {header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build-"}}},
-		"a name that ends in a dash":      {header + "metadata: {name: build-}\n", []Definition{{Document: 0, Name: "build-"}}},
-		"names that differ by a dash": {
-			run + "---\n" + header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build"}, {Document: 1, Name: "build-"}},
+		"generateName": {
+			header + "metadata: {generateName: build-}\n", []Definition{{Document: 0, Name: "build-"}},
 		},
-		"name goes before generateName":      {header + "metadata: {generateName: x-, name: build}\n", []Definition{{Document: 0, Name: "build"}}},
-		"a name with a variable":             {header + "metadata: {name: {{ repo_name }}-build}\n", []Definition{{Document: 0, Name: "{{ repo_name }}-build"}}},
-		"a separator in a block of a script": {header + "metadata: {name: build}\nspec:\n  x: |\n    ---\n    y\n", []Definition{{Document: 0, Name: "build"}}},
+		"a name that ends in a dash": {
+			header + "metadata: {name: build-}\n", []Definition{{Document: 0, Name: "build-"}},
+		},
+		"names that differ by a dash": {
+			run + "---\n" + header + "metadata: {generateName: build-}\n",
+			[]Definition{{Document: 0, Name: "build"}, {Document: 1, Name: "build-"}},
+		},
+		"name goes before generateName": {
+			header + "metadata: {generateName: x-, name: build}\n", []Definition{{Document: 0, Name: "build"}},
+		},
+		"a name with a variable": {
+			header + "metadata: {name: {{ repo_name }}-build}\n", []Definition{{Document: 0, Name: "{{ repo_name }}-build"}},
+		},
+		"a separator in a block of a script": {
+			header + "metadata: {name: build}\nspec:\n  x: |\n    ---\n    y\n", []Definition{{Document: 0, Name: "build"}},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +89,8 @@ func TestErrorsNameTheLineOfTheFile(t *testing.T) {
 			"kind: x\n---\n\n? [a]\n: b\n", ".tekton/a.yaml:4: a key must be a single word or text",
 		},
 		"a run without a name after comments": {
-			"kind: x\n---\n# one\n# two\n" + header, ".tekton/a.yaml:5: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
+			"kind: x\n---\n# one\n# two\n" + header,
+			".tekton/a.yaml:5: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
 		},
 	}
 	for name, tt := range tests {
@@ -93,7 +107,8 @@ func TestErrorsNameTheLineOfTheFile(t *testing.T) {
 }
 
 func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
-	set := load(header+"metadata: {name: first}\n---\n{\n---\n"+header+"metadata: {name: second}\n", "[", header+"metadata: {name: third}\n")
+	set := load(header+"metadata: {name: first}\n---\n{\n---\n"+header+"metadata: {name: second}\n", "[",
+		header+"metadata: {name: third}\n")
 	var names []string
 	for _, def := range set.Definitions() {
 		if def.Err == nil {
@@ -110,7 +125,8 @@ func TestABrokenDocumentLeavesTheOthersAlone(t *testing.T) {
 
 func TestAnnotationsThatDecideAreReplacedInACopy(t *testing.T) {
 	const branch = "pipelinesascode.tekton.dev/on-target-branch"
-	set := load(header + "metadata:\n  name: build\n  annotations: {" + branch + ": '{{ target_branch }}', {{ x }}: '{{unknown}}', other: '{{ body.x }}'}\n")
+	set := load(header + "metadata:\n  name: build\n  annotations: {" + branch +
+		": '{{ target_branch }}', {{ x }}: '{{unknown}}', other: '{{ body.x }}'}\n")
 	def := set.Definitions()[0]
 	got, err := set.Annotations(def, scopeOf(t, map[string]string{"target_branch": "main", "x": "y"}))
 	if err != nil {
@@ -141,8 +157,10 @@ func TestOneTaskInlinedTooOftenIsRefused(t *testing.T) {
 }
 
 func TestMorePlaceholdersThanFitAreRefused(t *testing.T) {
-	set := load(header + "metadata: {name: x}\nspec: {params: [{name: a, value: '" + strings.Repeat("{{ sender }}", 1000) + "'}]}\n")
-	_, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, map[string]string{"sender": strings.Repeat("x", 10000)}), nil)
+	set := load(header + "metadata: {name: x}\nspec: {params: [{name: a, value: '" + strings.Repeat("{{ sender }}", 1000) +
+		"'}]}\n")
+	_, err := set.Render(t.Context(), set.Definitions()[0],
+		scopeOf(t, map[string]string{"sender": strings.Repeat("x", 10000)}), nil)
 	if fault.Of(err) == nil || fault.Of(err).Reason != "TooLarge" {
 		t.Errorf("Render = %v, want TooLarge", err)
 	}

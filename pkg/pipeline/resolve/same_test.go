@@ -36,7 +36,8 @@ kind: Task
 metadata: {name: filled}
 spec: {steps: [{image: "{{ sender }}"}]}
 `
-	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definitions)}}).Paced(func(context.Context, time.Duration) error { return nil })
+	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definitions)}}).Paced(
+		func(context.Context, time.Duration) error { return nil })
 	for _, sender := range []string{"first", "second"} {
 		run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, map[string]string{"sender": sender}), nil)
 		if err != nil {
@@ -74,7 +75,8 @@ spec:
     tasks:
       - {name: one, taskRef: {name: far}}
 `
-	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definition)}}).Paced(func(context.Context, time.Duration) error { return nil })
+	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definition)}}).Paced(
+		func(context.Context, time.Duration) error { return nil })
 	far := remoteTask("apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: far}\nspec: {steps: [{image: same}]}\n")
 	for range 2 {
 		run, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), far)
@@ -95,9 +97,12 @@ func TestSharedTasksTakeLittleMemory(t *testing.T) {
 	var definitions strings.Builder
 	for n := range 5 {
 		fmt.Fprintf(&definitions, "---\napiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: run-%d}\nspec: {pipelineSpec: {tasks: [{name: one, taskRef: {name: task-%d}}]}}\n", n, n)
-		fmt.Fprintf(&definitions, "---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: task-%d}\nspec: {sidecars: [%s]}\n", n, sidecars)
+		fmt.Fprintf(&definitions,
+			"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: task-%d}\nspec: {sidecars: [%s]}\n", n, sidecars)
 	}
-	set := Load([]git.File{{Path: ".tekton/a.yaml", Data: []byte(definitions.String())}}).Paced(func(context.Context, time.Duration) error { return nil })
+	set := Load([]git.File{
+		{Path: ".tekton/a.yaml", Data: []byte(definitions.String())},
+	}).Paced(func(context.Context, time.Duration) error { return nil })
 	for _, definition := range set.Definitions() {
 		run, err := set.Render(t.Context(), definition, scopeOf(t, nil), nil)
 		if err != nil || len(run.Spec.PipelineSpec.Tasks[0].TaskSpec.Sidecars) != 9_000 {

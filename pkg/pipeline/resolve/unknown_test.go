@@ -54,9 +54,12 @@ func TestUnknownFieldsAreNamed(t *testing.T) {
 		got = append(got, field.String())
 	}
 	want := []string{
-		".tekton/a.yaml:1: metadata.anotations", ".tekton/a.yaml:1: spec.Params[1].valu", ".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].run_after",
-		".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].taskSpec.steps[0].envs", ".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].taskSpec.volumes[0].emptyDir.size",
-		".tekton/a.yaml:1: spec.taskRunTemplate.podTemplate.nodeSelektor", ".tekton/a.yaml:1: spec.timeout", ".tekton/a.yaml:1: spec.worksapces",
+		".tekton/a.yaml:1: metadata.anotations", ".tekton/a.yaml:1: spec.Params[1].valu",
+		".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].run_after",
+		".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].taskSpec.steps[0].envs",
+		".tekton/a.yaml:1: spec.pipelineSpec.tasks[1].taskSpec.volumes[0].emptyDir.size",
+		".tekton/a.yaml:1: spec.taskRunTemplate.podTemplate.nodeSelektor", ".tekton/a.yaml:1: spec.timeout",
+		".tekton/a.yaml:1: spec.worksapces",
 		".tekton/a.yaml:15: spec.timeoutt",
 		".tekton/a.yaml:20: spec.taks", ".tekton/a.yaml:20: spec.tasks[0].taskReff",
 		".tekton/a.yaml:25: spec.steps[0].securityContext.runAsUsr", ".tekton/a.yaml:25: specc",

@@ -47,17 +47,21 @@ func TestConfineTakesNoServiceAccountOfTheDefinition(t *testing.T) {
 		run := &pipelinev1.PipelineRun{}
 		run.Labels = map[string]string{}
 		named := 0
-		accounts(reflect.ValueOf(&run.Spec).Elem(), "spec", func(_ string, name reflect.Value) { name.SetString("deployer"); named++ })
+		accounts(reflect.ValueOf(&run.Spec).Elem(), "spec",
+			func(_ string, name reflect.Value) { name.SetString("deployer"); named++ })
 		if named != 2 || len(run.Spec.TaskRunSpecs) != 1 || run.Spec.TaskRunSpecs[0].ServiceAccountName != "deployer" {
 			t.Fatalf("%d fields name a ServiceAccount, want taskRunTemplate and taskRunSpecs", named)
 		}
 		run.Spec.TaskRunSpecs[0].PipelineTaskName = "build"
 		run.Spec.PipelineSpec = &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{Name: "build"}, {Name: "other"}}}
 		Confine(run, c.setting)
-		run.SetDefaults(config.ToContext(t.Context(), &config.Config{Defaults: &config.Defaults{DefaultServiceAccount: c.tekton}, FeatureFlags: &config.FeatureFlags{}}))
+		run.SetDefaults(config.ToContext(t.Context(), &config.Config{
+			Defaults: &config.Defaults{DefaultServiceAccount: c.tekton}, FeatureFlags: &config.FeatureFlags{},
+		}))
 		for _, task := range []string{"build", "other"} {
 			if got := run.GetTaskRunSpec(task).ServiceAccountName; got != c.want {
-				t.Errorf("setting %q, Tekton's default %q: task %s has the ServiceAccount %q, want %q", c.setting, c.tekton, task, got, c.want)
+				t.Errorf("setting %q, Tekton's default %q: task %s has the ServiceAccount %q, want %q", c.setting, c.tekton, task,
+					got, c.want)
 			}
 		}
 	}

@@ -56,32 +56,41 @@ func pullRequestEvent() *v1alpha1.GitEvent {
 func renderedRun() *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "build-", Namespace: "kube-system", Finalizers: []string{"theirs"}, UID: "theirs", ResourceVersion: "1",
+			GenerateName: "build-", Namespace: "kube-system", Finalizers: []string{"theirs"}, UID: "theirs",
+			ResourceVersion: "1",
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Namespace", Name: "default"}},
 			Labels: map[string]string{
 				"team": "a", pipelinesascode.State: "completed", pipelinesascode.CheckRunID: "1", plumbline.EventLabel: "theirs",
-				plumbline.GroupName + "/anything": "theirs", pipelinesascode.ManagedByLabel: "theirs", pipelinesascode.PullRequest: "99",
+				plumbline.GroupName + "/anything": "theirs", pipelinesascode.ManagedByLabel: "theirs",
+				pipelinesascode.PullRequest: "99",
 			},
 			Annotations: map[string]string{
 				"note": "kept", pipelinesascode.OnEvent: "[push]", pipelinesascode.OnTargetBranch: "[main]",
 				pipelinesascode.MaxKeepRuns: "5", pipelinesascode.CancelInProgress: "true",
 				pipelinesascode.LogURL: "https://evil.example.com", pipelinesascode.GitAuthSecret: "theirs",
-				pipelinesascode.CheckRunID: "1", plumbline.RunKeyAnnotation: "theirs", pipelinesascode.GHEURL: "https://evil.example.com",
+				pipelinesascode.CheckRunID: "1", plumbline.RunKeyAnnotation: "theirs",
+				pipelinesascode.GHEURL: "https://evil.example.com",
 			},
 		},
-		Spec:   pipelinev1.PipelineRunSpec{ManagedBy: new("example.com/runner"), PipelineSpec: &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{Name: "x"}}}},
-		Status: pipelinev1.PipelineRunStatus{PipelineRunStatusFields: pipelinev1.PipelineRunStatusFields{SpanContext: map[string]string{"a": "b"}}},
+		Spec: pipelinev1.PipelineRunSpec{ManagedBy: new("example.com/runner"),
+			PipelineSpec: &pipelinev1.PipelineSpec{Tasks: []pipelinev1.PipelineTask{{Name: "x"}}}},
+		Status: pipelinev1.PipelineRunStatus{
+			PipelineRunStatusFields: pipelinev1.PipelineRunStatusFields{SpanContext: map[string]string{"a": "b"}},
+		},
 	}
 }
 
 func pushInput() RunInput {
 	return RunInput{
-		Event:        pushEvent(),
-		Head:         git.Head{SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha}},
+		Event: pushEvent(),
+		Head: git.Head{
+			SHA: sha, Commit: v1alpha1.Commit{Title: "Fix: \"it\"", URL: "https://github.com/Acme/App/commit/" + sha},
+		},
 		Rendered:     renderedRun(),
 		TargetBranch: "refs/heads/main", SourceBranch: "refs/heads/main",
 		Definition: resolve.Definition{File: ".tekton/push.yaml", Document: 2, Name: "build"},
-		Name:       "build-abc", Namespace: "ci", Secret: "pac-gitauth-abc", LogURL: "https://console.example.com/x", Version: "v0.1.0+dirty",
+		Name:       "build-abc", Namespace: "ci", Secret: "pac-gitauth-abc", LogURL: "https://console.example.com/x",
+		Version: "v0.1.0+dirty",
 	}
 }
 
@@ -98,20 +107,25 @@ func mergeRequestInput() RunInput {
 	in := pullRequestInput()
 	spec := &in.Event.Spec
 	spec.Provider, spec.Host, spec.InstallationID, spec.EventType = "gitlab", "gitlab.example.com", 0, "Merge Request"
-	spec.Project = v1alpha1.Project{Owner: "acme/team", Name: "app", ID: 3, URL: "https://gitlab.example.com/acme/team/app"}
+	spec.Project = v1alpha1.Project{
+		Owner: "acme/team", Name: "app", ID: 3, URL: "https://gitlab.example.com/acme/team/app",
+	}
 	spec.PullRequest.HeadProjectID = 8
 	in.Rendered.Annotations = map[string]string{
-		pipelinesascode.GitLabPipelineID: "theirs", pipelinesascode.SourceProjectID: "theirs", pipelinesascode.TargetProjectID: "theirs",
+		pipelinesascode.GitLabPipelineID: "theirs", pipelinesascode.SourceProjectID: "theirs",
+		pipelinesascode.TargetProjectID: "theirs",
 	}
 	return in
 }
 
 func secretInput(ev *v1alpha1.GitEvent, user, token string) SecretInput {
 	return SecretInput{
-		Event:      ev,
-		Repository: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "app-repo", UID: types.UID("uid-1")}},
-		Run:        &v1alpha1.Run{Name: "build-abc"},
-		Name:       "pac-gitauth-abc", Namespace: "ci", Token: token, User: user,
+		Event: ev,
+		Repository: &pacv1alpha1.Repository{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "app-repo", UID: types.UID("uid-1")},
+		},
+		Run:  &v1alpha1.Run{Name: "build-abc"},
+		Name: "pac-gitauth-abc", Namespace: "ci", Token: token, User: user,
 	}
 }
 
@@ -164,7 +178,8 @@ func TestTheSecretHoldsWhatGitAndTasksExpect(t *testing.T) {
 		credentials string
 	}{
 		"an App's token": {
-			pushEvent(), "", "ghs_x", "\n\t[credential \"https://github.com\"]\n\thelper=store\n\t", "https://git:ghs_x@github.com/Acme/App",
+			pushEvent(), "", "ghs_x", "\n\t[credential \"https://github.com\"]\n\thelper=store\n\t",
+			"https://git:ghs_x@github.com/Acme/App",
 		},
 		"reserved characters are escaped in the URL only": {
 			pullRequestEvent(), "x:y@z", "a/b+c d@e:f%", "\n\t[credential \"https://ghe.example.com:8443\"]\n\thelper=store\n\t",
@@ -174,7 +189,9 @@ func TestTheSecretHoldsWhatGitAndTasksExpect(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			secret := MakeGitAuthSecret(secretInput(tt.event, tt.user, tt.token))
-			want := map[string]string{".gitconfig": tt.config, ".git-credentials": tt.credentials, "git-provider-token": tt.token}
+			want := map[string]string{
+				".gitconfig": tt.config, ".git-credentials": tt.credentials, "git-provider-token": tt.token,
+			}
 			got := map[string]string{}
 			for key, value := range secret.Data {
 				got[key] = string(value)
@@ -188,10 +205,18 @@ func TestTheSecretHoldsWhatGitAndTasksExpect(t *testing.T) {
 
 func TestACredentialIsForTheEventsHostOnly(t *testing.T) {
 	tests := map[string]struct{ cloneURL, url, want string }{
-		"a clone URL on another host":  {"https://evil.example.com/Acme/App", "https://github.com/Acme/App", "https://git:t@github.com/Acme/App"},
-		"a clone URL without a scheme": {"git@github.com:Acme/App", "https://github.com/Acme/App", "https://git:t@github.com/Acme/App"},
-		"a clone URL with a user":      {"https://u:p@github.com/Acme/App.git?x", "", "https://git:t@github.com/Acme/App.git"},
-		"no URL that can be used":      {"ssh://github.com/x", "https://evil.example.com/x", "https://git:t@github.com/Acme/App"},
+		"a clone URL on another host": {
+			"https://evil.example.com/Acme/App", "https://github.com/Acme/App", "https://git:t@github.com/Acme/App",
+		},
+		"a clone URL without a scheme": {
+			"git@github.com:Acme/App", "https://github.com/Acme/App", "https://git:t@github.com/Acme/App",
+		},
+		"a clone URL with a user": {
+			"https://u:p@github.com/Acme/App.git?x", "", "https://git:t@github.com/Acme/App.git",
+		},
+		"no URL that can be used": {
+			"ssh://github.com/x", "https://evil.example.com/x", "https://git:t@github.com/Acme/App",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +234,8 @@ func TestAnnotationPatch(t *testing.T) {
 		labels, annotations map[string]string
 		want                string
 	}{
-		"both":        {map[string]string{"b": "2", "a": "1"}, map[string]string{"c": "\"3\""}, `{"metadata":{"labels":{"a":"1","b":"2"},"annotations":{"c":"\"3\""}}}`},
+		"both": {map[string]string{"b": "2", "a": "1"}, map[string]string{"c": "\"3\""},
+			`{"metadata":{"labels":{"a":"1","b":"2"},"annotations":{"c":"\"3\""}}}`},
 		"labels":      {map[string]string{"a": "1"}, nil, `{"metadata":{"labels":{"a":"1"}}}`},
 		"annotations": {nil, map[string]string{"a": ""}, `{"metadata":{"annotations":{"a":""}}}`},
 		"nothing":     {nil, nil, `{}`},

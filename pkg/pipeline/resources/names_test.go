@@ -47,7 +47,8 @@ func TestRunNameTellsItsPartsApart(t *testing.T) {
 		name        string
 	}{
 		{"e", "f", 0, "n"}, {"e2", "f", 0, "n"}, {"e", "f2", 0, "n"}, {"e", "f", 1, "n"}, {"e", "f", 0, "N"},
-		{"ef", "", 0, "n"}, {"", "ef", 0, "n"}, {"e", "f0", 0, "n"}, {"e", "f", 10, "n"}, {"e", "f1", 0, "n"}, {"e", "f", 0, "n-"},
+		{"ef", "", 0, "n"}, {"", "ef", 0, "n"}, {"e", "f0", 0, "n"}, {"e", "f", 10, "n"}, {"e", "f1", 0, "n"},
+		{"e", "f", 0, "n-"},
 	} {
 		names[RunName(parts.event, parts.file, parts.document, parts.name)] = true
 	}
@@ -69,16 +70,20 @@ func TestNamesStayWhatTheyAre(t *testing.T) {
 
 func TestLabelValue(t *testing.T) {
 	tests := map[string]struct{ value, want string }{
-		"a valid value is kept":                    {"feature-1.x_y", "feature-1.x_y"},
-		"nothing is a valid value":                 {"", ""},
-		"slashes and colons become dashes":         {"group/sub:x", "group-sub-x"},
-		"a space becomes an underscore":            {"Merge Request", "Merge_Request"},
-		"brackets become two underscores":          {"dependabot[bot]x", "dependabot__bot__x"},
-		"other characters go":                      {"a@b#c(日)", "abc"},
-		"the ends are trimmed":                     {"_-.a[]", "a"},
-		"nothing but what is trimmed":              {"---", ""},
-		"the last 63 characters of a long value":   {strings.Repeat("a", 40) + strings.Repeat("b", 60), "aaa" + strings.Repeat("b", 60)},
-		"a cut that leaves a dash at the start":    {"aa" + strings.Repeat("-", 3) + strings.Repeat("b", 60), strings.Repeat("b", 60)},
+		"a valid value is kept":            {"feature-1.x_y", "feature-1.x_y"},
+		"nothing is a valid value":         {"", ""},
+		"slashes and colons become dashes": {"group/sub:x", "group-sub-x"},
+		"a space becomes an underscore":    {"Merge Request", "Merge_Request"},
+		"brackets become two underscores":  {"dependabot[bot]x", "dependabot__bot__x"},
+		"other characters go":              {"a@b#c(日)", "abc"},
+		"the ends are trimmed":             {"_-.a[]", "a"},
+		"nothing but what is trimmed":      {"---", ""},
+		"the last 63 characters of a long value": {
+			strings.Repeat("a", 40) + strings.Repeat("b", 60), "aaa" + strings.Repeat("b", 60),
+		},
+		"a cut that leaves a dash at the start": {
+			"aa" + strings.Repeat("-", 3) + strings.Repeat("b", 60), strings.Repeat("b", 60),
+		},
 		"characters that a careless range lets by": {"a;<=>?^b", "ab"},
 	}
 	for title, tt := range tests {

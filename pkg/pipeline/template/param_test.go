@@ -19,21 +19,27 @@ func TestWhichEntryOfAParamCounts(t *testing.T) {
 		entries []Param
 		want    string
 	}{
-		"the last without a filter":               {[]Param{{Value: "a"}, {Value: "b"}}, "b"},
-		"the first whose filter is true":          {[]Param{{Value: "a", Filter: no}, {Value: "b", Filter: yes}, {Value: "c", Filter: yes}}, "b"},
-		"none":                                    {[]Param{{Value: "a", Filter: no}}, "{{ p }}"},
-		"a filter that fails is false":            {[]Param{{Value: "a", Filter: fails}}, "{{ p }}"},
-		"a filter that is not a condition":        {[]Param{{Value: "a", Filter: `"x"`}}, "{{ p }}"},
-		"a filter replaces what is before it":     {[]Param{{Value: "a"}, {Value: "b", Filter: yes}}, "b"},
-		"a false filter does not":                 {[]Param{{Value: "a"}, {Value: "b", Filter: no}}, "a"},
-		"no filter replaces what is before it":    {[]Param{{Value: "a", Filter: yes}, {Value: "b"}}, "b"},
-		"after that filters do not count":         {[]Param{{Value: "a", Filter: yes}, {Value: "b"}, {Value: "c", Filter: yes}}, "b"},
-		"the value goes before the secret":        {[]Param{{Value: "a", Secret: vault}}, "a"},
-		"the secret without a value":              {[]Param{{Secret: vault}}, token},
-		"a filter over the payload":               {[]Param{{Value: "a", Filter: `body.number > 5.0`}}, "a"},
-		"a filter over the changed files":         {[]Param{{Value: "a", Filter: `"docs/**".pathChanged()`}}, "a"},
-		"a filter sees no headers":                {[]Param{{Value: "a", Filter: `size(headers) == 0`}}, "a"},
-		"a filter sees standard variables":        {[]Param{{Value: "a", Filter: `target_branch == "main" && has(pac.revision)`}}, "a"},
+		"the last without a filter": {[]Param{{Value: "a"}, {Value: "b"}}, "b"},
+		"the first whose filter is true": {
+			[]Param{{Value: "a", Filter: no}, {Value: "b", Filter: yes}, {Value: "c", Filter: yes}}, "b",
+		},
+		"none":                                 {[]Param{{Value: "a", Filter: no}}, "{{ p }}"},
+		"a filter that fails is false":         {[]Param{{Value: "a", Filter: fails}}, "{{ p }}"},
+		"a filter that is not a condition":     {[]Param{{Value: "a", Filter: `"x"`}}, "{{ p }}"},
+		"a filter replaces what is before it":  {[]Param{{Value: "a"}, {Value: "b", Filter: yes}}, "b"},
+		"a false filter does not":              {[]Param{{Value: "a"}, {Value: "b", Filter: no}}, "a"},
+		"no filter replaces what is before it": {[]Param{{Value: "a", Filter: yes}, {Value: "b"}}, "b"},
+		"after that filters do not count": {
+			[]Param{{Value: "a", Filter: yes}, {Value: "b"}, {Value: "c", Filter: yes}}, "b",
+		},
+		"the value goes before the secret": {[]Param{{Value: "a", Secret: vault}}, "a"},
+		"the secret without a value":       {[]Param{{Secret: vault}}, token},
+		"a filter over the payload":        {[]Param{{Value: "a", Filter: `body.number > 5.0`}}, "a"},
+		"a filter over the changed files":  {[]Param{{Value: "a", Filter: `"docs/**".pathChanged()`}}, "a"},
+		"a filter sees no headers":         {[]Param{{Value: "a", Filter: `size(headers) == 0`}}, "a"},
+		"a filter sees standard variables": {
+			[]Param{{Value: "a", Filter: `target_branch == "main" && has(pac.revision)`}}, "a",
+		},
 		"a filter's first mistake is not another": {[]Param{{Value: "a", Filter: fails}, {Value: "b", Filter: yes}}, "b"},
 	}
 	for name, tt := range tests {
@@ -65,7 +71,8 @@ func TestParamsThatTheOwnerMustMend(t *testing.T) {
 			"spec.params[0] (tier): the filter is not an expression: 1:1: undeclared reference to 'tier'",
 		},
 		"a secret without a key": {
-			Param{Name: "tier", Secret: &SecretRef{Name: "vault"}, Field: "spec.params[1]"}, "spec.params[1] (tier): secret_ref needs a name and a key",
+			Param{Name: "tier", Secret: &SecretRef{Name: "vault"}, Field: "spec.params[1]"},
+			"spec.params[1] (tier): secret_ref needs a name and a key",
 		},
 	}
 	for name, tt := range tests {
@@ -89,7 +96,8 @@ func TestParamsOfAnnotations(t *testing.T) {
 	facts := known()
 	facts.Secrets = nil
 	facts.Params = []Param{
-		{Name: "tier", Value: "gold"}, {Name: "secret", Secret: &SecretRef{"vault", "token"}}, {Name: "out", Value: "x", Filter: "false"},
+		{Name: "tier", Value: "gold"}, {Name: "secret", Secret: &SecretRef{"vault", "token"}},
+		{Name: "out", Value: "x", Filter: "false"},
 		{Name: "unsure", Value: "u", Filter: "body.x == 1"}, {Name: "event", Value: "ignored"},
 	}
 	facts.Body = nil
@@ -101,12 +109,17 @@ func TestParamsOfAnnotations(t *testing.T) {
 		needs   Needs
 		message string
 	}{
-		"one that is known":        {`tier == "gold"`, cel.Values{"tier": "gold"}, nil, Needs{}, ""},
-		"one that is not":          {`secret == "x"`, cel.Values{}, []string{"secret"}, Needs{Secrets: []SecretRef{{"vault", "token"}}}, ""},
-		"one that does not apply":  {`out == "x"`, cel.Values{}, []string{"out"}, Needs{}, "1:1: undeclared reference to 'out': the param does not apply to this event"},
-		"one that may not apply":   {`unsure == "x"`, cel.Values{}, []string{"unsure"}, Needs{Body: true}, ""},
-		"beside the payload":       {`out == "x" && body.y`, cel.Values{}, []string{"body", "out"}, Needs{Body: true}, ""},
-		"beside the changed files": {`out == "x" && "x".pathChanged()`, cel.Values{}, []string{"files", "out"}, Needs{Changed: true}, ""},
+		"one that is known": {`tier == "gold"`, cel.Values{"tier": "gold"}, nil, Needs{}, ""},
+		"one that is not": {
+			`secret == "x"`, cel.Values{}, []string{"secret"}, Needs{Secrets: []SecretRef{{"vault", "token"}}}, "",
+		},
+		"one that does not apply": {`out == "x"`, cel.Values{}, []string{"out"}, Needs{},
+			"1:1: undeclared reference to 'out': the param does not apply to this event"},
+		"one that may not apply": {`unsure == "x"`, cel.Values{}, []string{"unsure"}, Needs{Body: true}, ""},
+		"beside the payload":     {`out == "x" && body.y`, cel.Values{}, []string{"body", "out"}, Needs{Body: true}, ""},
+		"beside the changed files": {
+			`out == "x" && "x".pathChanged()`, cel.Values{}, []string{"files", "out"}, Needs{Changed: true}, "",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +164,8 @@ func TestTheZeroParamsAreNone(t *testing.T) {
 	if needs, _ := NeedsOf(values.Missing([]string{"body"})); !needs.Body {
 		t.Errorf("needs %+v", needs)
 	}
-	if err := p.Spend(1 << 40); err != nil || p.Mask("x") != "x" || p.Conceal(ErrTooLong) != ErrTooLong { //nolint:errorlint // it is this very error
+	//nolint:errorlint // it is this very error
+	if err := p.Spend(1 << 40); err != nil || p.Mask("x") != "x" || p.Conceal(ErrTooLong) != ErrTooLong {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,8 +51,10 @@ func placed(t testing.TB, s *Scope, texts ...string) []byte {
 
 func manners() []string {
 	return []string{
-		"{{ secret }}", `{{ cel: secret }}`, `{{ cel: "a" + secret + "z" }}`, `{{ cel: [secret, "b", [secret]] }}`, `{{ cel: pac.secret }}`, `{{ cel: pac["secret"] }}`,
-		`{{ body.title + secret }}`, `{{ cel: secret.size() }}`, `{{ cel: secret == "x" }}`, `{{ cel: ["x"].map(x, secret) }}`, `{{ cel: secret.split("") }}`, `{{ revision }}`,
+		"{{ secret }}", `{{ cel: secret }}`, `{{ cel: "a" + secret + "z" }}`, `{{ cel: [secret, "b", [secret]] }}`,
+		`{{ cel: pac.secret }}`, `{{ cel: pac["secret"] }}`,
+		`{{ body.title + secret }}`, `{{ cel: secret.size() }}`, `{{ cel: secret == "x" }}`,
+		`{{ cel: ["x"].map(x, secret) }}`, `{{ cel: secret.split("") }}`, `{{ revision }}`,
 	}
 }
 
@@ -93,7 +95,8 @@ func TestMarkersAreThoseOfThePlaceholderAndTheEvent(t *testing.T) {
 		t.Errorf("two events have the marker %s", a)
 	}
 	const own = `{{ cel: git_auth_secret + secret }}`
-	if a, b := string(placed(t, first.With("git_auth_secret", "a"), own)), string(placed(t, first.With("git_auth_secret", "b"), own)); a == b {
+	if a, b := string(placed(t, first.With("git_auth_secret", "a"), own)),
+		string(placed(t, first.With("git_auth_secret", "b"), own)); a == b {
 		t.Errorf("two runs with two values have the marker %s", a)
 	}
 }
@@ -141,13 +144,16 @@ func TestMask(t *testing.T) {
 		"a value with space around it": {"  hunter2\n", "x hunter2 y", "x *** y"},
 		"lines":                        {key, "log: abcdefgh12\nlog: ABCDEFGH34\nshort", "log: ***\nlog: ***\nshort"},
 		"before a character that begins like an ellipsis": {"abcdefgh“x”", "abcdefgh…", "***…"},
-		"a quoted value that was cut":                     {"a\tb " + token, strconv.Quote("a\tb " + token)[:15] + "…", `"***…`},
-		"all lines":                                       {key, key, "***"},
-		"a value that was cut":                            {token, "is " + token[:10] + "… (cut), " + token[:9] + " … and hunter2-is not", "is ***… (cut), *** … and hunter2-is not"},
-		"a short one":                                     {"abc", "abc", "abc"},
-		"one of four bytes":                               {"abcd", "xabcdx", "x***x"},
-		"an empty one":                                    {"", "x", "x"},
-		"nothing to hide":                                 {token, "x", "x"},
+		"a quoted value that was cut": {
+			"a\tb " + token, strconv.Quote("a\tb " + token)[:15] + "…", `"***…`,
+		},
+		"all lines": {key, key, "***"},
+		"a value that was cut": {token,
+			"is " + token[:10] + "… (cut), " + token[:9] + " … and hunter2-is not", "is ***… (cut), *** … and hunter2-is not"},
+		"a short one":       {"abc", "abc", "abc"},
+		"one of four bytes": {"abcd", "xabcdx", "x***x"},
+		"an empty one":      {"", "x", "x"},
+		"nothing to hide":   {token, "x", "x"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +174,8 @@ func TestConceal(t *testing.T) {
 	s := secretive(t, token)
 	cause := fault.Throttledf("Why", time.Minute, "cannot read https://x/?t=%s", token)
 	got := fault.Of(s.Conceal(fmt.Errorf("fetching: %w", cause)))
-	if got.Class != fault.Throttled || got.Reason != "Why" || got.RetryAfter != time.Minute || got.Message != "fetching: cannot read https://x/?t=***" {
+	if got.Class != fault.Throttled || got.Reason != "Why" || got.RetryAfter != time.Minute ||
+		got.Message != "fetching: cannot read https://x/?t=***" {
 		t.Errorf("%+v", got)
 	}
 	if errors.Unwrap(s.Conceal(cause)) != nil {
@@ -176,7 +183,8 @@ func TestConceal(t *testing.T) {
 	}
 	unknown := fmt.Errorf("x: %w", &Unknown{Needs{Body: true}})
 	plain := errors.New("plain")
-	if s.Conceal(unknown) != unknown || s.Conceal(plain) != plain || s.Conceal(nil) != nil { //nolint:errorlint // they are these very errors
+	//nolint:errorlint // they are these very errors
+	if s.Conceal(unknown) != unknown || s.Conceal(plain) != plain || s.Conceal(nil) != nil {
 		t.Error("errors without a secret change")
 	}
 	if got := s.Params().Mask("on-target-branch [" + token + "]"); got != "on-target-branch [***]" {
@@ -186,7 +194,9 @@ func TestConceal(t *testing.T) {
 
 // Whatever a secret is, the manifest does not depend on it, Fill puts it in, and Mask takes it out.
 func FuzzSecret(f *testing.F) {
-	for _, value := range []string{token, `"`, "a\nb\"c\\d", "{{ revision }}", "{{ secret }}", "\xff\xfe1234", "日本語テスト", "<script>&amp;", "plumbline-secret-", "\u2028\u20291234", "x: y\n- z", "0123", "true", " \n a \n "} {
+	for _, value := range []string{token, `"`, "a\nb\"c\\d", "{{ revision }}", "{{ secret }}", "\xff\xfe1234",
+		"日本語テスト",
+		"<script>&amp;", "plumbline-secret-", "\u2028\u20291234", "x: y\n- z", "0123", "true", " \n a \n "} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
@@ -215,7 +225,8 @@ func FuzzSecret(f *testing.F) {
 		}
 		secrets := map[string]string{"marker": valid}
 		quoted := strconv.Quote(valid)
-		for _, text := range []string{valid, quoted[1 : len(quoted)-1], inJSON(valid), url.QueryEscape(valid), url.PathEscape(valid)} {
+		for _, text := range []string{valid, quoted[1 : len(quoted)-1], inJSON(valid), url.QueryEscape(valid),
+			url.PathEscape(valid)} {
 			if masked := Mask("\x00"+text+"\x00", secrets); masked != "\x00"+hidden+"\x00" {
 				t.Errorf("%q becomes %q", text, masked)
 			}

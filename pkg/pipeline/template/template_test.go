@@ -20,7 +20,8 @@ func known() Facts {
 	return Facts{
 		Key: "event",
 		Variables: map[string]string{
-			"revision": "abc123", "repo_owner": "acme", "target_branch": "main", "git_tag": "", "event": "push", "event_type": "push",
+			"revision": "abc123", "repo_owner": "acme", "target_branch": "main", "git_tag": "", "event": "push",
+			"event_type": "push",
 		},
 		MergedPull: &none,
 		Headers:    map[string]string{"x-GitHub-Event": "push"},
@@ -44,26 +45,36 @@ func scope(t testing.TB, facts Facts) *Scope {
 
 func TestText(t *testing.T) {
 	params := []Param{
-		{Name: "tier", Value: "gold"}, {Name: "empty"}, {Name: "repo_owner", Value: "other"}, {Name: "body_count", Value: "7"}, {Name: "body", Value: "no"},
-		{Name: "with-dash", Value: "dash"}, {Name: "secret", Secret: &SecretRef{"vault", "token"}}, {Name: "out", Value: "x", Filter: "false"},
+		{Name: "tier", Value: "gold"}, {Name: "empty"}, {Name: "repo_owner", Value: "other"},
+		{Name: "body_count", Value: "7"}, {Name: "body", Value: "no"},
+		{Name: "with-dash", Value: "dash"}, {Name: "secret", Secret: &SecretRef{"vault", "token"}},
+		{Name: "out", Value: "x", Filter: "false"},
 		{Name: "", Value: "nameless"},
 	}
 	tests := map[string]struct{ text, want string }{
-		"no placeholder":                             {"{{ }} }} {{", "{{ }} }} {{"},
-		"a variable with and without spaces":         {"{{ revision }}{{revision}}{{	revision }}", "abc123abc123abc123"},
-		"an empty variable is the empty text":        {"<{{ git_tag }}>", "<>"},
-		"what nobody knows stays as it is":           {"{{ nobody }} {{ .Values.x }} {{x}}", "{{ nobody }} {{ .Values.x }} {{x}}"},
-		"pull_request_number of a push without one":  {"{{ pull_request_number }}", "{{ pull_request_number }}"},
-		"a field of the payload":                     {"{{ body.title }}", `a "b" {{ revision }}`},
-		"a value is not read again":                  {"{{ body.title }}{{ revision }}", `a "b" {{ revision }}abc123`},
-		"a whole number has no exponent":             {"{{ body.number }} {{ body.huge }} {{ body.number + 1.0 }}", "1000000 1000000000000000000000 1000001"},
-		"a fraction":                                 {"{{ body.half }}", "0.5"},
-		"a boolean":                                  {"{{ body.draft }}", "false"},
-		"null is the empty text":                     {"<{{ body.nothing }}>", "<>"},
-		"a list is JSON":                             {"{{ body.list }}", `["a",2,true,null]`},
+		"no placeholder":                      {"{{ }} }} {{", "{{ }} }} {{"},
+		"a variable with and without spaces":  {"{{ revision }}{{revision}}{{	revision }}", "abc123abc123abc123"},
+		"an empty variable is the empty text": {"<{{ git_tag }}>", "<>"},
+		"what nobody knows stays as it is": {
+			"{{ nobody }} {{ .Values.x }} {{x}}", "{{ nobody }} {{ .Values.x }} {{x}}",
+		},
+		"pull_request_number of a push without one": {"{{ pull_request_number }}", "{{ pull_request_number }}"},
+		"a field of the payload":                    {"{{ body.title }}", `a "b" {{ revision }}`},
+		"a value is not read again":                 {"{{ body.title }}{{ revision }}", `a "b" {{ revision }}abc123`},
+		"a whole number has no exponent": {
+			"{{ body.number }} {{ body.huge }} {{ body.number + 1.0 }}", "1000000 1000000000000000000000 1000001",
+		},
+		"a fraction":             {"{{ body.half }}", "0.5"},
+		"a boolean":              {"{{ body.draft }}", "false"},
+		"null is the empty text": {"<{{ body.nothing }}>", "<>"},
+		"a list is JSON":         {"{{ body.list }}", `["a",2,true,null]`},
 		"a mapping is JSON and keeps its characters": {"{{ body.nested }}", `{"a":1,"z":"<&>"}`},
-		"a field that is not there stays":            {"{{ body.none }} {{ body.nested.none.x }}", "{{ body.none }} {{ body.nested.none.x }}"},
-		"a field that cannot be read stays":          {"{{ body.[ }} {{ bodyguard }} {{ body.x( }}", "{{ body.[ }} {{ bodyguard }} {{ body.x( }}"},
+		"a field that is not there stays": {
+			"{{ body.none }} {{ body.nested.none.x }}", "{{ body.none }} {{ body.nested.none.x }}",
+		},
+		"a field that cannot be read stays": {
+			"{{ body.[ }} {{ bodyguard }} {{ body.x( }}", "{{ body.[ }} {{ bodyguard }} {{ body.x( }}",
+		},
 		"an expression that starts with body":        {`{{ body.draft ? "x" : "y" }}`, "y"},
 		"a header in the case of HTTP libraries":     {"{{ headers['X-Github-Event'] }}", "push"},
 		"a header in the case of GitHub":             {"{{ headers['X-GitHub-Event'] }}", "push"},
@@ -79,11 +90,15 @@ func TestText(t *testing.T) {
 		"an expression that fails is the empty text": {`<{{ cel: body.none.x }}{{ cel: 1/0 }}{{ cel: pac.none }}>`, "<>"},
 		"an expression whose value is null":          {`<{{ cel: body.nothing }}>`, "<>"},
 		"an expression that has no JSON":             {`<{{ cel: type(1) }}>`, "<>"},
-		"variables that are declared and empty":      {`<{{ cel: target_url + event_title + git_auth_secret + pull_request_number }}>`, "<>"},
+		"variables that are declared and empty": {
+			`<{{ cel: target_url + event_title + git_auth_secret + pull_request_number }}>`, "<>",
+		},
 		"pac has no pull_request_number without one": {`{{ cel: has(pac.pull_request_number) }}`, "false"},
 		"a param": {"{{ tier }}", "gold"},
-		"a param without a value is the empty text":      {"<{{ empty }}>", "<>"},
-		"a param goes before a variable":                 {"{{ repo_owner }} {{ cel: repo_owner + pac.repo_owner }}", "other otherother"},
+		"a param without a value is the empty text": {"<{{ empty }}>", "<>"},
+		"a param goes before a variable": {
+			"{{ repo_owner }} {{ cel: repo_owner + pac.repo_owner }}", "other otherother",
+		},
 		"a param whose name starts like the payload":     {"{{ body_count }}", "7"},
 		"a param cannot be called like the payload":      {"{{ body.draft }} {{ cel: size(body) > 1 }}", "false true"},
 		"a param that is no identifier":                  {`{{ with-dash }} {{ cel: pac["with-dash"] }}`, "dash dash"},
@@ -93,7 +108,9 @@ func TestText(t *testing.T) {
 		"a param that does not apply stays":              {"{{ out }}", "{{ out }}"},
 		"a param that does not apply in pac":             {"<{{ cel: pac.out }}{{ cel: has(pac.out) }}>", "<false>"},
 		"a param that does not apply and does not count": {`{{ cel: tier == "gold" || out == "x" }}`, "true"},
-		"a param that does not apply in the payload's":   {"{{ body.number == 1.0 ? out : out }}", "{{ body.number == 1.0 ? out : out }}"},
+		"a param that does not apply in the payload's": {
+			"{{ body.number == 1.0 ? out : out }}", "{{ body.number == 1.0 ? out : out }}",
+		},
 		"text around": {"a {{ tier }} b {{ nobody }} c {{ revision }} d", "a gold b {{ nobody }} c abc123 d"},
 	}
 	for name, tt := range tests {
@@ -117,10 +134,12 @@ func TestTextRefusesWhatTheAuthorMustMend(t *testing.T) {
 			`x {{ cel: body.x == }}`, `{{ cel: body.x == }}: 1:10: Syntax error: mismatched input '<EOF>' expecting`,
 		},
 		"a variable that does not exist": {
-			`{{ cel: 1 == 1 && taget_branch == "x" }}`, `{{ cel: 1 == 1 && taget_branch == "x" }}: 1:11: undeclared reference to 'taget_branch'`,
+			`{{ cel: 1 == 1 && taget_branch == "x" }}`,
+			`{{ cel: 1 == 1 && taget_branch == "x" }}: 1:11: undeclared reference to 'taget_branch'`,
 		},
 		"a param that does not apply": {
-			`{{ cel: "a" + out }}`, `{{ cel: "a" + out }}: 1:7: undeclared reference to 'out': the param does not apply to this event`,
+			`{{ cel: "a" + out }}`,
+			`{{ cel: "a" + out }}: 1:7: undeclared reference to 'out': the param does not apply to this event`,
 		},
 		"an expression that takes too long": {
 			`{{ cel: lists.range(1500).distinct() }}`, `: 1:1: the expression takes too many steps`,
@@ -132,7 +151,8 @@ func TestTextRefusesWhatTheAuthorMustMend(t *testing.T) {
 			`{{ cel: ` + strings.Repeat("ä", 100) + ` }}`, `{{ cel: ` + strings.Repeat("ä", 61) + `… }}: 1:1: `,
 		},
 		"a text that is too long": {
-			strings.Repeat(`{{ cel: body.list.map(x, "`+strings.Repeat("x", 1000)+`") }}`, 300), "with its placeholders replaced the text has more than 1048576 bytes",
+			strings.Repeat(`{{ cel: body.list.map(x, "`+strings.Repeat("x", 1000)+`") }}`, 300),
+			"with its placeholders replaced the text has more than 1048576 bytes",
 		},
 	}
 	for name, tt := range tests {
@@ -161,16 +181,19 @@ func TestWhatIsNotKnownIsAskedForOnlyIfSomethingDependsOnIt(t *testing.T) {
 		text string
 		want Needs
 	}{
-		"a variable":                        {"{{ revision }} {{ nobody }}", Needs{}},
-		"a header":                          {"{{ headers['x-github-event'] }}", Needs{}},
-		"the payload":                       {"{{ body.x }}", Needs{Body: true}},
-		"the changed files":                 {"{{ files.all }}", Needs{Changed: true}},
-		"all at once":                       {"{{ body.x }} {{ files.all }} {{ secret }} {{ pull_request_number }}", Needs{Body: true, Changed: true, Pulls: true, Secrets: []SecretRef{vault}}},
+		"a variable":        {"{{ revision }} {{ nobody }}", Needs{}},
+		"a header":          {"{{ headers['x-github-event'] }}", Needs{}},
+		"the payload":       {"{{ body.x }}", Needs{Body: true}},
+		"the changed files": {"{{ files.all }}", Needs{Changed: true}},
+		"all at once": {"{{ body.x }} {{ files.all }} {{ secret }} {{ pull_request_number }}",
+			Needs{Body: true, Changed: true, Pulls: true, Secrets: []SecretRef{vault}}},
 		"what cannot be read needs nothing": {"{{ bodyguard }} {{ body.[ }}", Needs{}},
 		"a path":                            {`{{ cel: "x".pathChanged() }}`, Needs{Changed: true}},
 		"the branch that is not taken needs nothing": {`{{ cel: target_branch == "main" ? "x" : body.x }}`, Needs{}},
-		"a secret":                                         {`{{ secret }}`, Needs{Secrets: []SecretRef{vault}}},
-		"a secret twice":                                   {`{{ secret }} {{ cel: secret + "x" }}`, Needs{Secrets: []SecretRef{vault}}},
+		"a secret": {`{{ secret }}`, Needs{Secrets: []SecretRef{vault}}},
+		"a secret twice": {
+			`{{ secret }} {{ cel: secret + "x" }}`, Needs{Secrets: []SecretRef{vault}},
+		},
 		"a secret that does not count":                     {`{{ cel: target_branch == "main" || secret == "x" }}`, Needs{}},
 		"a secret below pac":                               {`{{ cel: pac.secret }}`, Needs{Secrets: []SecretRef{vault}}},
 		"a name that is only a field":                      {`{{ cel: body.secret }}`, Needs{Body: true}},
@@ -221,80 +244,5 @@ func TestPullRequestNumber(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
-	}
-}
-
-func TestWith(t *testing.T) {
-	facts := known()
-	facts.Body = nil
-	event := scope(t, facts)
-	first, second := event.With("git_auth_secret", "one"), event.With("git_auth_secret", "two")
-	second.Learn(Facts{Body: map[string]any{"x": "learnt"}})
-	for want, s := range map[string]*Scope{"{{ git_auth_secret }}  learnt": event, "one one learnt": first, "two two learnt": second} {
-		got, err := s.Text("{{ git_auth_secret }} {{ cel: git_auth_secret }} {{ body.x }}")
-		if err != nil || got != want {
-			t.Errorf("%q, %v, want %q", got, err, want)
-		}
-	}
-}
-
-func TestPlaceNode(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		want any
-	}{
-		"a list":                        {"{{ body.list }}", []any{"a", 2.0, true, nil}},
-		"a mapping":                     {"{{ body.nested }}", map[string]any{"z": "<&>", "a": 1.0}},
-		"a number":                      {"{{ body.number }}", 1000000.0},
-		"a boolean":                     {"{{ body.draft }}", false},
-		"null":                          {"{{ body.nothing }}", nil},
-		"a text":                        {"{{ body.title }}", `a "b" {{ revision }}`},
-		"a variable is a text":          {"{{ revision }}", "abc123"},
-		"what nobody knows stays":       {"{{ nobody }}", "{{ nobody }}"},
-		"what fails stays":              {"{{ body.none }}", "{{ body.none }}"},
-		"an expression that fails":      {"{{ cel: body.none }}", ""},
-		"two placeholders are a text":   {"{{ body.number }}{{ body.number }}", "10000001000000"},
-		"a placeholder beside a text":   {"{{ body.number }}x", "1000000x"},
-		"braces beside the placeholder": {"{{{ body.number }}}", "{{{ body.number }}}"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			left := 1000
-			got, err := scope(t, known()).PlaceNode(tt.text, &left)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	left := 10
-	if _, err := scope(t, known()).PlaceNode("{{ body.list }}", &left); err != ErrTooLong { //nolint:errorlint // it is this very error
-		t.Errorf("%v, want ErrTooLong", err)
-	}
-}
-
-func TestTheBudgetIsTheEventsAndNotTheExpressions(t *testing.T) {
-	facts := known()
-	facts.Budget = cel.NewBudget(1000)
-	s := scope(t, facts)
-	var err error
-	for _, text := range []string{"{{ cel: 1 + 1 }}", "{{ body.number }}", "{{ cel: revision + revision + revision }}", "{{ body.draft }}"} {
-		if _, err = s.Text(text); err != nil {
-			break
-		}
-	}
-	if !fault.Is(err, fault.Invalid) || fault.Of(err).Reason != cel.ReasonSteps {
-		t.Errorf("%v, want %s", err, cel.ReasonSteps)
-	}
-	if _, err := s.Text("{{ body.list }}"); !fault.Is(err, fault.Invalid) {
-		t.Errorf("a field of the payload: %v, want the same", err)
-	}
-	if got, err := s.Text("{{ revision }}"); err != nil || got != "abc123" {
-		t.Errorf("a variable costs nothing: %q, %v", got, err)
-	}
-	if _, err := s.With("git_auth_secret", "x").Params().Compile("1 == 1"); !fault.Is(err, fault.Invalid) {
-		t.Errorf("matching: %v, want the same", err)
 	}
 }

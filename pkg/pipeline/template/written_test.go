@@ -10,12 +10,15 @@ import (
 // An offset in the replaced text leads back to what the author wrote, and from a value to its
 // placeholder.
 func TestWritten(t *testing.T) {
-	scope, err := New(Facts{Variables: map[string]string{"long": "0123456789012345678901234567890123456789", "lines": "a\nb\nc", "none": "", "x": "{{ long }}"}})
+	scope, err := New(Facts{Variables: map[string]string{
+		"long": "0123456789012345678901234567890123456789", "lines": "a\nb\nc", "none": "", "x": "{{ long }}",
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		"§", "§{{ long }}", "{{ long }}§", "{{ long }}{{ lines }}§", "größe {{ lines }} größe §é", "{{ none }}§{{ long }}", "{{none}}{{ unknown }} §",
+		"§", "§{{ long }}", "{{ long }}§", "{{ long }}{{ lines }}§", "größe {{ lines }} größe §é", "{{ none }}§{{ long }}",
+		"{{none}}{{ unknown }} §",
 		"{{ cel: size('abc') }} §", "{{ x }}§",
 	} {
 		before, after, _ := strings.Cut(text, "§")

@@ -45,7 +45,8 @@ func TestSyntaxFindsTheLine(t *testing.T) {
 		"an error in a mapping of several lines":  "b: {\n  x: y,\n  z: @a <<<\n  }\n",
 		"an unclosed mapping with a missing line": "b:\n  - {x: y <<<\n  - {x: z}\n",
 	} {
-		for _, text := range []string{text, above + text, strings.ReplaceAll(above+text, "\n", "\r\n"), "# größe\n\n---\n" + text} {
+		for _, text := range []string{text, above + text, strings.ReplaceAll(above+text, "\n", "\r\n"),
+			"# größe\n\n---\n" + text} {
 			before, _, _ := strings.Cut(text, mark)
 			want := strings.Count(before, "\n") + 1
 			text = strings.Replace(text, mark, "", 1)

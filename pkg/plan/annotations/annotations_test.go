@@ -32,19 +32,25 @@ func TestRead(t *testing.T) {
 		"nothing, of a push":              {nil, false, false, -2, ""},
 		"both":                            {map[string]string{cancel: " true ", keep: " 3 "}, false, true, 3, ""},
 		"not to cancel, and to keep none": {map[string]string{cancel: "false", keep: "0"}, true, false, 0, ""},
-		"neither can be read":             {map[string]string{cancel: "yes", keep: "many"}, true, false, config.RetainAll, "MaxKeepRuns CancelInProgress"},
-		"more than are counted":           {map[string]string{keep: strconv.Itoa(config.MaxRetained + 1)}, false, false, config.MaxRetained + 1, "MaxKeepRuns"},
+		"neither can be read": {
+			map[string]string{cancel: "yes", keep: "many"}, true, false, config.RetainAll, "MaxKeepRuns CancelInProgress",
+		},
+		"more than are counted": {
+			map[string]string{keep: strconv.Itoa(config.MaxRetained + 1)}, false, false, config.MaxRetained + 1, "MaxKeepRuns",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := annotations.Read(c.annotations, annotations.Options{Config: installation, PullRequest: c.pull, Quote: strings.ToUpper})
+			got := annotations.Read(c.annotations,
+				annotations.Options{Config: installation, PullRequest: c.pull, Quote: strings.ToUpper})
 			var reasons []string
 			says := ""
 			for _, problem := range got.Problems() {
 				reasons, says = append(reasons, problem.Reason), says+problem.Says
 			}
 			for _, word := range []string{"yes", "many"} { // each value as its author wrote it
-				if strings.Contains(says, word) || slices.Contains(slices.Collect(maps.Values(c.annotations)), word) && !strings.Contains(says, `"`+strings.ToUpper(word)+`"`) {
+				if strings.Contains(says, word) || slices.Contains(slices.Collect(maps.Values(c.annotations)), word) &&
+					!strings.Contains(says, `"`+strings.ToUpper(word)+`"`) {
 					t.Errorf("says %q of %s", says, word)
 				}
 			}

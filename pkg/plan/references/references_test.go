@@ -55,7 +55,8 @@ func (w *env) Package(_ context.Context, hub web.Hub, address string, policy egr
 func (w *env) options() references.Options {
 	return references.Options{
 		Files: w, Addresses: w, Web: w, SHA: "c0ffee", Service: "https://git.example",
-		Remote: config.Remote{Fetch: true, Hub: web.Hub{URL: "https://hub.example"}, Catalogs: map[string]web.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
+		Remote: config.Remote{Fetch: true, Hub: web.Hub{URL: "https://hub.example"},
+			Catalogs: map[string]web.Hub{"own": {URL: "https://own.example", Catalog: "ours"}}},
 	}
 }
 
@@ -67,13 +68,21 @@ func TestReadLocatesEachForm(t *testing.T) {
 		reads []string
 		path  string
 	}{
-		"tasks/lint.yaml":   {resolve.KindTask, []string{"file c0ffee tasks/lint.yaml"}, "tasks/lint.yaml"},
-		"/tasks/../a.yaml":  {resolve.KindTask, []string{"file c0ffee a.yaml"}, "a.yaml"},
-		".tekton/own.yaml":  {resolve.KindTask, nil, ".tekton/own.yaml"},
-		"lint":              {resolve.KindTask, []string{"hub https://hub.example https://hub.example/api/v1/packages/tekton-task/tekton-catalog-tasks/lint"}, "lint (https://hub.example/api/v1/packages/tekton-task/tekton-catalog-tasks/lint)"},
-		"build:0.2":         {resolve.KindPipeline, []string{"hub https://hub.example https://hub.example/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build/0.2"}, "build:0.2 (https://hub.example/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build/0.2)"},
-		"own://lint":        {resolve.KindTask, []string{"hub https://own.example https://own.example/api/v1/packages/tekton-task/ours/lint"}, "own://lint (https://own.example/api/v1/packages/tekton-task/ours/lint)"},
-		"https://x.io/a?b=": {resolve.KindTask, []string{"service https://x.io/a?b=", "web https://x.io/a?b= 1048576"}, "https://x.io/a?…"},
+		"tasks/lint.yaml":  {resolve.KindTask, []string{"file c0ffee tasks/lint.yaml"}, "tasks/lint.yaml"},
+		"/tasks/../a.yaml": {resolve.KindTask, []string{"file c0ffee a.yaml"}, "a.yaml"},
+		".tekton/own.yaml": {resolve.KindTask, nil, ".tekton/own.yaml"},
+		"lint": {resolve.KindTask, []string{
+			"hub https://hub.example https://hub.example/api/v1/packages/tekton-task/tekton-catalog-tasks/lint",
+		}, "lint (https://hub.example/api/v1/packages/tekton-task/tekton-catalog-tasks/lint)"},
+		"build:0.2": {resolve.KindPipeline, []string{
+			"hub https://hub.example https://hub.example/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build/0.2",
+		}, "build:0.2 (https://hub.example/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build/0.2)"},
+		"own://lint": {resolve.KindTask, []string{
+			"hub https://own.example https://own.example/api/v1/packages/tekton-task/ours/lint",
+		}, "own://lint (https://own.example/api/v1/packages/tekton-task/ours/lint)"},
+		"https://x.io/a?b=": {
+			resolve.KindTask, []string{"service https://x.io/a?b=", "web https://x.io/a?b= 1048576"}, "https://x.io/a?…",
+		},
 	} {
 		t.Run(reference, func(t *testing.T) {
 			t.Parallel()
@@ -93,10 +102,12 @@ func TestReadReadsEachReferenceOnce(t *testing.T) {
 	w := &env{at: fault.Transientf("GitUnavailable", "502")}
 	r := references.New(w.options())
 	for range 20 {
-		if file, err := r.Read(t.Context(), resolve.KindTask, "/tasks/own.yaml"); err != nil || file.Path != "tasks/own.yaml" {
+		if file, err := r.Read(t.Context(), resolve.KindTask, "/tasks/own.yaml"); err != nil ||
+			file.Path != "tasks/own.yaml" {
 			t.Fatal(file, err)
 		}
-		if _, err := r.Read(t.Context(), resolve.KindTask, "https://me:s3cret@git.example/a?token=s3cret"); !fault.Is(err, fault.Transient) || err.Error() != "https://git.example/a?…: 502" {
+		if _, err := r.Read(t.Context(), resolve.KindTask, "https://me:s3cret@git.example/a?token=s3cret"); !fault.Is(err,
+			fault.Transient) || err.Error() != "https://git.example/a?…: 502" {
 			t.Fatal(err)
 		}
 	}
@@ -134,7 +145,8 @@ func TestReadLimitsBytesWithDefinitions(t *testing.T) {
 	}
 	for range 2 { // however often it is asked for
 		err := read("tasks/3.yaml")
-		if f := fault.Of(err); f == nil || f.Reason != "TooManyReferences" || !strings.HasPrefix(err.Error(), "tasks/3.yaml: ") {
+		if f := fault.Of(err); f == nil || f.Reason != "TooManyReferences" ||
+			!strings.HasPrefix(err.Error(), "tasks/3.yaml: ") {
 			t.Errorf("%v, want the file to be named", err)
 		}
 	}
@@ -176,14 +188,16 @@ func TestReadFetchesWithoutCredentialsOnlyMissingFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := &env{at: test.err, public: fault.Invalidf("AddressRefused", "git.example is not fetched from")}
-			_, err := references.New(w.options()).Read(t.Context(), resolve.KindTask, "https://git.example/acme/other/blob/main/own.yaml")
+			_, err := references.New(w.options()).Read(t.Context(), resolve.KindTask,
+				"https://git.example/acme/other/blob/main/own.yaml")
 			if plain := len(w.read) == 2; plain != test.plain || (err == nil) != (test.err == nil) {
 				t.Fatalf("%v, read %v, want it read as everybody does: %t", err, w.read, test.plain)
 			}
 			if test.err != nil && !strings.Contains(err.Error(), fault.Of(test.err).Message) {
 				t.Errorf("%v, want the words of the Git service", err)
 			}
-			if test.plain && (!strings.Contains(err.Error(), "git.example is not fetched from") || w.policies[0].Trusted != "git.example:443") {
+			if test.plain && (!strings.Contains(err.Error(), "git.example is not fetched from") ||
+				w.policies[0].Trusted != "git.example:443") {
 				t.Errorf("%v, policy %+v", err, w.policies)
 			}
 		})
@@ -199,11 +213,17 @@ func TestReadRetriesMissingAddressOfGitService(t *testing.T) {
 		missing    func(string) time.Duration
 		class      fault.Class
 	}{
-		"until it is believed":            {fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Invalidf("NotFound", "404"), func(string) time.Duration { return time.Second }, fault.Throttled},
-		"then its author is told":         {fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Invalidf("NotFound", "404"), func(string) time.Duration { return 0 }, fault.Invalid},
-		"nobody cares":                    {fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Invalidf("NotFound", "404"), nil, fault.Invalid},
-		"another address is not asked of": {fault.Ignoredf(fault.ReasonOtherAddress, "another"), fault.Invalidf("NotFound", "404"), func(string) time.Duration { return time.Second }, fault.Invalid},
-		"nor is one that cannot be read":  {fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Transientf("Down", "503"), func(string) time.Duration { return time.Second }, fault.Transient},
+		"until it is believed": {fault.Ignoredf(fault.ReasonNotFound, "nothing"),
+			fault.Invalidf("NotFound", "404"), func(string) time.Duration { return time.Second }, fault.Throttled},
+		"then its author is told": {fault.Ignoredf(fault.ReasonNotFound, "nothing"),
+			fault.Invalidf("NotFound", "404"), func(string) time.Duration { return 0 }, fault.Invalid},
+		"nobody cares": {
+			fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Invalidf("NotFound", "404"), nil, fault.Invalid,
+		},
+		"another address is not asked of": {fault.Ignoredf(fault.ReasonOtherAddress, "another"),
+			fault.Invalidf("NotFound", "404"), func(string) time.Duration { return time.Second }, fault.Invalid},
+		"nor is one that cannot be read": {fault.Ignoredf(fault.ReasonNotFound, "nothing"), fault.Transientf("Down", "503"),
+			func(string) time.Duration { return time.Second }, fault.Transient},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,9 @@ const sha = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 // recorded is an event of a push to a branch, which has started runs.
 func recorded(name, branch string, runs ...v1alpha1.Run) history.Record {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	e.Spec = v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, EventType: "push", SHA: sha, BaseRef: "refs/heads/" + branch}
+	e.Spec = v1alpha1.GitEventSpec{
+		Trigger: v1alpha1.TriggerPush, EventType: "push", SHA: sha, BaseRef: "refs/heads/" + branch,
+	}
 	e.Status.Plan, e.Status.Runs = &v1alpha1.Plan{HeadSHA: sha}, runs
 	return history.Record{Event: e}
 }
@@ -36,16 +38,19 @@ func TestHistoryWhySkipped(t *testing.T) {
 	h := rerun.NewHistory(sha, []history.Record{
 		other,
 		recorded("push-1", "main", ran("mended", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
-		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed), ran("running", v1alpha1.OutcomeFailed)),
+		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed),
+			ran("running", v1alpha1.OutcomeFailed)),
 	})
-	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "", "new": "", "elsewhere": ""} {
+	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "",
+		"new": "", "elsewhere": ""} {
 		if why := h.WhySkipped(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)
 		}
 	}
 	unplanned := recorded("push-3", "main")
 	unplanned.Event.Status.Plan = nil
-	if why := rerun.NewHistory(sha, []history.Record{unplanned}).WhySkipped("new"); !strings.Contains(why, "as soon as it is planned") {
+	if why := rerun.NewHistory(sha, []history.Record{unplanned}).WhySkipped("new"); !strings.Contains(why,
+		"as soon as it is planned") {
 		t.Errorf("what the commit's own event is about to start is left alone because %q", why)
 	}
 }

@@ -13,8 +13,10 @@ func TestPublic(t *testing.T) {
 	for ip, want := range map[string]bool{
 		"1.1.1.1": true, "93.184.215.14": true, "2606:4700:4700::1111": true, "64:ff9b::1.1.1.1": true, "2a00:1450::1": true,
 		"172.15.255.255": true, "172.32.0.0": true, "100.63.255.255": true, "100.128.0.0": true,
-		"64:ff9b:1::1": false, "2001:db8::1": false, "2001::1": false, "3fff::1": false, "100::1": false, "fec0::1": false, "203.0.113.9": false,
-		"34.118.224.1": false, "34.118.239.255": false, "34.118.240.0": true, "168.63.129.16": false, "::ffff:34.118.224.1": false, "64:ff9b::22.118.224.1": true, "64:ff9b::34.118.224.1": false,
+		"64:ff9b:1::1": false, "2001:db8::1": false, "2001::1": false, "3fff::1": false, "100::1": false, "fec0::1": false,
+		"203.0.113.9":  false,
+		"34.118.224.1": false, "34.118.239.255": false, "34.118.240.0": true, "168.63.129.16": false,
+		"::ffff:34.118.224.1": false, "64:ff9b::22.118.224.1": true, "64:ff9b::34.118.224.1": false,
 		"240.0.0.1": false, "192.0.0.8": false, "ff0e::1": false,
 	} {
 		if got := public(netip.MustParseAddr(ip).Unmap()); got != want {
@@ -27,7 +29,8 @@ func TestPublic(t *testing.T) {
 func TestHostsMatchAddressesBehindNAT64(t *testing.T) {
 	policy := Policy{Allowed: Hosts{"10.0.0.0/8"}, Refused: Hosts{"1.1.1.0/24", "10.1.1.1"}}
 	for address, want := range map[string]bool{
-		"[64:ff9b::10.0.0.1]:443": true, "[64:ff9b::10.1.1.1]:443": false, "[64:ff9b::1.1.1.1]:443": false, "[64:ff9b::1.1.2.1]:443": true,
+		"[64:ff9b::10.0.0.1]:443": true, "[64:ff9b::10.1.1.1]:443": false, "[64:ff9b::1.1.1.1]:443": false,
+		"[64:ff9b::1.1.2.1]:443":     true,
 		"[64:ff9b::192.168.0.1]:443": false, "10.1.1.1:443": false,
 	} {
 		if err := policy.Dial(address, false); (err == nil) != want {
@@ -50,7 +53,8 @@ func TestParse(t *testing.T) {
 
 // A host that is allowed by its name alone is never a literal address that is not public.
 func FuzzPolicyName(f *testing.F) {
-	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]", "١٢٧.0.0.1", "", "%31"} {
+	for _, host := range []string{"example.com", "127.0.0.1", "[::1]", "0x7f.1", "2130706433", "a.svc", "[fe80::1%25lo]",
+		"١٢٧.0.0.1", "", "%31"} {
 		f.Add("http://" + host + ":80/x")
 	}
 	f.Fuzz(func(t *testing.T, address string) {

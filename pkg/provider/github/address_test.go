@@ -16,13 +16,27 @@ func TestParseAddress(t *testing.T) {
 		web, text string
 		want      address
 	}{
-		"blob":                        {public, "https://github.com/acme/app/blob/main/a/b.yaml", address{"acme", "app", "main", "a/b.yaml"}},
-		"another spelling of host":    {public, "https://GitHub.com:443/acme/app/blob/main/b.yaml", address{"acme", "app", "main", "b.yaml"}},
-		"raw":                         {public, "https://github.com/acme/app/raw/v1.2/b.yaml", address{"acme", "app", "v1.2", "b.yaml"}},
-		"a branch with a slash":       {public, "https://github.com/acme/app/blob/a%2Fb/c%20d.yaml", address{"acme", "app", "a/b", "c d.yaml"}},
-		"a full ref":                  {public, "https://github.com/acme/app/raw/refs/heads/main/b.yaml", address{"acme", "app", "main", "b.yaml"}},
-		"a query is no part of it":    {public, "https://github.com/acme/app/blob/main/b.yaml?raw=true#L1", address{"acme", "app", "main", "b.yaml"}},
-		"the raw host of a server":    {enterprise, "https://raw.ghe.example.com:8443/acme/app/main/b.yaml", address{"acme", "app", "main", "b.yaml"}},
+		"blob": {
+			public, "https://github.com/acme/app/blob/main/a/b.yaml", address{"acme", "app", "main", "a/b.yaml"},
+		},
+		"another spelling of host": {
+			public, "https://GitHub.com:443/acme/app/blob/main/b.yaml", address{"acme", "app", "main", "b.yaml"},
+		},
+		"raw": {
+			public, "https://github.com/acme/app/raw/v1.2/b.yaml", address{"acme", "app", "v1.2", "b.yaml"},
+		},
+		"a branch with a slash": {
+			public, "https://github.com/acme/app/blob/a%2Fb/c%20d.yaml", address{"acme", "app", "a/b", "c d.yaml"},
+		},
+		"a full ref": {
+			public, "https://github.com/acme/app/raw/refs/heads/main/b.yaml", address{"acme", "app", "main", "b.yaml"},
+		},
+		"a query is no part of it": {
+			public, "https://github.com/acme/app/blob/main/b.yaml?raw=true#L1", address{"acme", "app", "main", "b.yaml"},
+		},
+		"the raw host of a server": {
+			enterprise, "https://raw.ghe.example.com:8443/acme/app/main/b.yaml", address{"acme", "app", "main", "b.yaml"},
+		},
 		"the public raw host":         {public, "https://raw.githubusercontent.com/acme/app/main/b.yaml", address{}},
 		"another host":                {public, "https://github.com.evil.example/acme/app/blob/main/b.yaml", address{}},
 		"the public host on a server": {enterprise, "https://github.com/acme/app/blob/main/b.yaml", address{}},
@@ -54,7 +68,8 @@ func TestFileAtUsesTokenOfEvent(t *testing.T) {
 		install    bool // the App on all repositories of the account, or on the event's alone
 		found      bool
 	}{
-		{"another private repository of the account, which a writer of this one may not read", "acme/tasks", true, true, false},
+		{"another private repository of the account, which a writer of this one may not read", "acme/tasks", true, true,
+			false},
 		{"a public one that it does not hold", "acme/tasks", false, false, true},
 		{"a public one of another account", "stranger/tasks", false, true, true},
 		{"a private one of another account where the App is installed too", "stranger/tasks", true, true, false},
@@ -100,7 +115,8 @@ func TestFileAtUsesTokenOfEvent(t *testing.T) {
 func TestDefaultBranchReadsRenamedBranch(t *testing.T) {
 	b := newBench(t)
 	b.Commit("main", map[string]string{"x": "1"})
-	for action, class := range map[int]fault.Class{404: fault.Transient, 409: fault.Transient, 500: fault.Transient, 403: fault.Operator} {
+	for action, class := range map[int]fault.Class{404: fault.Transient, 409: fault.Transient, 500: fault.Transient,
+		403: fault.Operator} {
 		b.Inject(forge.Fault{Route: forge.RouteRef, Count: 1, Do: forge.Answer(action, nil, `{"message":"x"}`)})
 		if got, err := b.client.DefaultBranch(t.Context()); got != "" || !fault.Is(err, class) {
 			t.Errorf("%d: %q, %v, want %s", action, got, err, class)

@@ -17,14 +17,19 @@ func TestDecodeAppAuthor(t *testing.T) {
 		b.Commit("main", map[string]string{"x": "y"})
 		b.AddUser(author)
 		b.Commit("topic", map[string]string{"x": "z"})
-		number := b.OpenPullRequest(forge.NewPull{Base: testRepo, Head: testRepo, HeadBranch: "topic", Author: author, Title: "a change"})
+		number := b.OpenPullRequest(forge.NewPull{
+			Base: testRepo, Head: testRepo, HeadBranch: "topic", Author: author, Title: "a change",
+		})
 		opened := b.decode(b.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}))
-		comment := b.decode(b.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: b.GitHub.Comment(testRepo, number, "ada", "/test")}))
+		comment := b.decode(b.CommentDelivery(forge.CommentEvent{
+			Repo: testRepo, ID: b.GitHub.Comment(testRepo, number, "ada", "/test"),
+		}))
 		told := comment.PullRequest.App
 		comment.PullRequest.App = false
 		got, err := b.client.Complete(t.Context(), comment)
 		if err != nil || opened.PullRequest.App != want || told != want || got.PullRequest.App != want {
-			t.Errorf("%s: %t of the pull request, %t of a comment, %v of GitHub (%v)", author, opened.PullRequest.App, told, got, err)
+			t.Errorf("%s: %t of the pull request, %t of a comment, %v of GitHub (%v)", author, opened.PullRequest.App, told, got,
+				err)
 		}
 	}
 }

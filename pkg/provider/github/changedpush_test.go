@@ -39,27 +39,40 @@ func paths(files map[string]string) []string { return slices.Sorted(maps.Keys(fi
 // pushes are pushes of all kinds, all from the same files.
 func pushes(b bench) map[string]push {
 	first := b.Commit("main", map[string]string{"a": "1", "b": "2", "dir/c": "3"})
-	release := b.Commit("main", map[string]string{"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "3"})
+	release := b.Commit("main", map[string]string{
+		"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "3",
+	})
 	amended := b.ForcePush("main", first, map[string]string{"a": "amended", "other": "5"})
-	same := b.ForcePush("main", first, map[string]string{"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "3"})
+	same := b.ForcePush("main", first,
+		map[string]string{"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "3"})
 	again := b.ForcePush("main", first, map[string]string{"b": forge.Deleted, "new": "else"})
 	on := b.ForcePush("main", release, map[string]string{"more": "6"})
-	apart := b.GitHub.Commit(testRepo, "main", forge.Change{Message: "apart", Orphan: true, Files: map[string]string{"a": "1", "lonely": "7"}})
+	apart := b.GitHub.Commit(testRepo, "main",
+		forge.Change{Message: "apart", Orphan: true, Files: map[string]string{"a": "1", "lonely": "7"}})
 	many := numbered("f", 310, "x")
 	large := b.ForcePush("main", release, many)
 	parted := b.ForcePush("main", first, map[string]string{"a": "parted"})
 	return map[string]push{
-		"a fast-forward":         {first, release, git.Changes{Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}, Renamed: []string{"moved/c"}}, 1},
-		"the same commit":        {release, release, git.Changes{}, 1},
-		"the branch is set back": {release, first, git.Changes{Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: []string{"moved/c", "new"}}, 2},
-		"set back by two":        {on, first, git.Changes{Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: []string{"more", "moved/c", "new"}}, 2},
-		"an amended commit":      {release, amended, git.Changes{Added: []string{"b", "dir/c", "other"}, Modified: []string{"a"}, Deleted: []string{"moved/c", "new"}}, 2},
-		"the same files":         {release, same, git.Changes{}, 2},
-		"what both have changed": {release, again, git.Changes{Added: []string{"dir/c"}, Modified: []string{"a", "new"}, Deleted: []string{"moved/c"}}, 2},
+		"a fast-forward": {first, release, git.Changes{
+			Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}, Renamed: []string{"moved/c"},
+		}, 1},
+		"the same commit": {release, release, git.Changes{}, 1},
+		"the branch is set back": {release, first,
+			git.Changes{Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: []string{"moved/c", "new"}}, 2},
+		"set back by two": {on, first,
+			git.Changes{Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: []string{"more", "moved/c", "new"}}, 2},
+		"an amended commit": {release, amended, git.Changes{
+			Added: []string{"b", "dir/c", "other"}, Modified: []string{"a"}, Deleted: []string{"moved/c", "new"},
+		}, 2},
+		"the same files": {release, same, git.Changes{}, 2},
+		"what both have changed": {release, again,
+			git.Changes{Added: []string{"dir/c"}, Modified: []string{"a", "new"}, Deleted: []string{"moved/c"}}, 2},
 		"histories without a common commit": {release, apart, git.Changes{
 			Added: []string{"lonely"}, Modified: []string{"a"}, Deleted: []string{"moved/c", "new", "x"}}, 3},
 		"a fast-forward of many files": {release, large, git.Changes{Added: paths(many)}, 3},
-		"many files on one side":       {large, parted, git.Changes{Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: append(paths(many), "moved/c", "new")}, 4},
+		"many files on one side": {large, parted, git.Changes{
+			Added: []string{"b", "dir/c"}, Modified: []string{"a"}, Deleted: append(paths(many), "moved/c", "new"),
+		}, 4},
 	}
 }
 
@@ -92,7 +105,9 @@ func TestChangedComparesTreesOfPush(t *testing.T) {
 func TestChangedMarksTruncatedLists(t *testing.T) {
 	for name, cut := range map[string]func(b bench){
 		"GitHub cuts its trees": func(b bench) {
-			b.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.Answer(http.StatusOK, nil, `{"sha":"`+b.head.SHA+`","tree":[],"truncated":true}`)})
+			b.Inject(forge.Fault{
+				Route: forge.RouteTree, Do: forge.Answer(http.StatusOK, nil, `{"sha":"`+b.head.SHA+`","tree":[],"truncated":true}`),
+			})
 		},
 		"the commit before is gone": func(b bench) { b.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.NotFound404()}) },
 	} {
@@ -100,14 +115,16 @@ func TestChangedMarksTruncatedLists(t *testing.T) {
 			b := newBench(t)
 			all := pushes(b)
 			cut(b)
-			for push, least := range map[string]int{"a fast-forward of many files": 300, "many files on one side": 300, "histories without a common commit": 2} {
+			for push, least := range map[string]int{"a fast-forward of many files": 300, "many files on one side": 300,
+				"histories without a common commit": 2} {
 				got, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: all[push].after, Before: all[push].before})
 				if listed := len(got.Added) + len(got.Modified) + len(got.Deleted); err != nil || !got.Truncated || listed < least {
 					t.Errorf("%s: %d files, incomplete %t, %v", push, listed, got.Truncated, err)
 				}
 			}
 			back := all["the branch is set back"]
-			if got, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: back.after, Before: back.before}); err != nil || cmp.Diff(back.want, got) != "" {
+			if got, err := b.client.Changed(t.Context(),
+				&v1alpha1.GitEventSpec{SHA: back.after, Before: back.before}); err != nil || cmp.Diff(back.want, got) != "" {
 				t.Errorf("what needs no tree: %+v, %v", got, err)
 			}
 		})
@@ -130,7 +147,8 @@ func TestChangedRetriesStaleReplica(t *testing.T) {
 	}
 	amended := all["an amended commit"]
 	b.Inject(forge.Fault{Route: forge.RouteCompare, From: 2, Count: 1, Do: forge.NotFound404()})
-	if _, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: amended.after, Before: amended.before}); !fault.Is(err, fault.Transient) {
+	if _, err := b.client.Changed(t.Context(),
+		&v1alpha1.GitEventSpec{SHA: amended.after, Before: amended.before}); !fault.Is(err, fault.Transient) {
 		t.Errorf("the other direction is 404: %v, want a retry", err)
 	}
 }
@@ -153,7 +171,8 @@ func TestChangedReturnsRefusal(t *testing.T) {
 	} {
 		_, err := b.client.Changed(t.Context(), &spec)
 		f := fault.Of(err)
-		if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonGitUnavailable || !strings.Contains(f.Message, "taking too long") {
+		if f == nil || f.Class != fault.Transient || f.Reason != fault.ReasonGitUnavailable ||
+			!strings.Contains(f.Message, "taking too long") {
 			t.Errorf("%s: %+v, want GitHub's own words", name, f)
 		}
 	}

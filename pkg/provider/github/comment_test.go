@@ -20,7 +20,9 @@ const commentCreated = "comment-created.json"
 func TestDecodeComment(t *testing.T) {
 	want := event(func(s *v1alpha1.GitEventSpec) {
 		s.Trigger, s.EventType, s.Action, s.Sender, s.SHA, s.HeadURL = "pull_request", "on-comment", "created", "ada", "", ""
-		s.PullRequest = &v1alpha1.PullRequest{Number: 12, Title: "Pump faster", Author: "dev", Labels: []string{"kind/bug", "größe: S"}}
+		s.PullRequest = &v1alpha1.PullRequest{
+			Number: 12, Title: "Pump faster", Author: "dev", Labels: []string{"kind/bug", "größe: S"},
+		}
 		s.Comment = &v1alpha1.Comment{ID: 990001, Body: "Looks good.\r\n/deploy staging \"größe\"\r\n"}
 	})
 	want.Headers["X-Github-Event"] = "issue_comment"
@@ -59,13 +61,15 @@ func TestDecodeRefusesComments(t *testing.T) {
 		{"a bot", `"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		{"a bot by its login", ada, `"login": "renovate[bot]"`, -1, fault.Ignored, "a bot"},
 		{"another user sent it", ada, `"login": "eve"`, 1, fault.Ignored, "another user"},
-		{"a comment of our own, whoever wrote it", `/deploy staging`, `<!-- plumbline answer --> /test`, 1, fault.Ignored, "a bot"},
+		{"a comment of our own, whoever wrote it", `/deploy staging`, `<!-- plumbline answer --> /test`, 1, fault.Ignored,
+			"a bot"},
 		{"no issue", `"issue"`, `"issue_"`, 1, fault.Invalid, "issue.number"},
 		{"no comment", `"comment"`, `"comment_"`, 1, fault.Invalid, "comment.id"},
 		{"no author of the comment", ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
 		{"no author of the pull request", `"login": "dev"`, `"login": ""`, 1, fault.Invalid, "issue.user.login"},
 		{"no sender", `"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
-		{"a body that is a list", `"body": "Looks`, `"body": [], "x": "`, 1, fault.Invalid, "not what the Git service documents"},
+		{"a body that is a list", `"body": "Looks`, `"body": [], "x": "`, 1, fault.Invalid,
+			"not what the Git service documents"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +93,9 @@ func (b *bench) comment(t *testing.T) *v1alpha1.GitEventSpec {
 	b.AddUser("dev")
 	b.CreateRepo("dev", "app", forge.RepoOptions{ForkOf: testRepo})
 	b.GitHub.Commit("dev/app", "topic", forge.Change{Message: "change", Files: map[string]string{"x": "z"}})
-	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, Head: "dev/app", HeadBranch: "topic", Author: "dev", Title: "a change", Draft: true})
+	number := b.OpenPullRequest(forge.NewPull{
+		Base: testRepo, Head: "dev/app", HeadBranch: "topic", Author: "dev", Title: "a change", Draft: true,
+	})
 	id := b.GitHub.Comment(testRepo, number, "ada", "/deploy")
 	return b.decode(b.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: id}))
 }
@@ -97,14 +103,18 @@ func (b *bench) comment(t *testing.T) *v1alpha1.GitEventSpec {
 func TestCompleteCommentOnFork(t *testing.T) {
 	b := newBench(t)
 	event := b.comment(t)
-	head := b.GitHub.Commit("dev/app", "topic", forge.Change{Message: "the head moved", Files: map[string]string{"x": "moved"}})
+	head := b.GitHub.Commit("dev/app", "topic",
+		forge.Change{Message: "the head moved", Files: map[string]string{"x": "moved"}})
 	got, err := b.client.Complete(t.Context(), event)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened := b.decode(b.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: int(event.PullRequest.Number), Action: "opened"}))
+	opened := b.decode(b.PullRequestDelivery(forge.PullEvent{
+		Repo: testRepo, Number: int(event.PullRequest.Number), Action: "opened",
+	}))
 	want := event.DeepCopy()
-	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest.HeadProjectID = head, "main", "topic", opened.HeadURL, opened.PullRequest.HeadProjectID
+	want.SHA, want.BaseRef, want.HeadRef, want.HeadURL, want.PullRequest.HeadProjectID = head, "main", "topic",
+		opened.HeadURL, opened.PullRequest.HeadProjectID
 	want.PullRequest.Draft = true
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -114,7 +124,8 @@ func TestCompleteCommentOnFork(t *testing.T) {
 func TestCompleteNeedsWholePullRequest(t *testing.T) {
 	b := newBench(t)
 	event := b.comment(t)
-	for name, body := range map[string]string{"an empty answer": "{}", "another pull request": `{"number":99,"state":"open"}`} {
+	for name, body := range map[string]string{"an empty answer": "{}",
+		"another pull request": `{"number":99,"state":"open"}`} {
 		b.Inject(forge.Fault{Route: forge.RoutePull, Count: 1, Do: forge.Answer(http.StatusOK, nil, body)})
 		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Transient) {
 			t.Errorf("%s: %+v, %v, want a Transient fault", name, got, err)

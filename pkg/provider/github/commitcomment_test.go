@@ -42,7 +42,9 @@ func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 		class    fault.Class
 		message  string
 	}{
-		"an edited comment":                      {`"created"`, `"edited"`, 1, fault.Ignored, `commit_comment action "edited"`},
+		"an edited comment": {
+			`"created"`, `"edited"`, 1, fault.Ignored, `commit_comment action "edited"`,
+		},
 		"a bot":                                  {`"type": "User"`, `"type": "Bot"`, -1, fault.Ignored, "a bot"},
 		"a comment of our own, whoever wrote it": {`Flaky?`, `<!-- plumbline answer -->`, 1, fault.Ignored, "a bot"},
 		"another user sent it":                   {ada, `"login": "eve"`, 1, fault.Ignored, "another user"},
@@ -50,7 +52,9 @@ func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 		"no author":                              {ada, `"login": ""`, 1, fault.Invalid, "comment.user.login"},
 		"no sender":                              {`"sender"`, `"sender_"`, 1, fault.Invalid, "sender"},
 		"no commit":                              {`"commit_id"`, `"commit_id_"`, 1, fault.Invalid, "comment.commit_id"},
-		"a commit that is none":                  {`"commit_id": "6113`, `"commit_id": "main`, 1, fault.Invalid, "comment.commit_id"},
+		"a commit that is none": {
+			`"commit_id": "6113`, `"commit_id": "main`, 1, fault.Invalid, "comment.commit_id",
+		},
 		"a comment that is an issue's, with no user": {`"user": {`, `"user_": {`, 1, fault.Invalid, "comment.user"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +72,9 @@ func TestDecodeRefusesCommentsOnCommits(t *testing.T) {
 
 // remarked comments on a commit and decodes it.
 func (b *bench) remarked(sha, body string) *v1alpha1.GitEventSpec {
-	return b.decode(b.CommitCommentDelivery(forge.CommentEvent{Repo: testRepo, ID: b.CommitComment(testRepo, sha, "ada", body)}))
+	return b.decode(b.CommitCommentDelivery(forge.CommentEvent{
+		Repo: testRepo, ID: b.CommitComment(testRepo, sha, "ada", body),
+	}))
 }
 
 // GitHub says where a branch or tag is now, and which the default branch is.
@@ -84,8 +90,9 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	event := b.remarked(old, "/test")
 	head := b.Commit("main", map[string]string{"x": "new"})
 	for ref, want := range map[string][2]string{
-		"": {"refs/heads/main", head}, "refs/heads/main": {"refs/heads/main", head}, "refs/heads/feature/ü#1": {"refs/heads/feature/ü#1", slashed},
-		"refs/tags/v1": {"refs/tags/v1", old}, "refs/tags/v2": {"refs/tags/v2", old},
+		"": {"refs/heads/main", head}, "refs/heads/main": {"refs/heads/main", head},
+		"refs/heads/feature/ü#1": {"refs/heads/feature/ü#1", slashed},
+		"refs/tags/v1":           {"refs/tags/v1", old}, "refs/tags/v2": {"refs/tags/v2", old},
 	} {
 		event.BaseRef = ref
 		got, err := b.client.Complete(t.Context(), event)
@@ -100,7 +107,8 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	}
 	for _, ref := range []string{"refs/heads/gone", "refs/tags/main", "refs/heads/v1"} {
 		event.BaseRef = ref
-		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Ignored) || !strings.Contains(err.Error(), "acme/app has no "+ref) {
+		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Ignored) ||
+			!strings.Contains(err.Error(), "acme/app has no "+ref) {
 			t.Errorf("%s: %+v, %v, want an Ignored fault", ref, got, err)
 		}
 	}
@@ -121,8 +129,12 @@ func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 			}
 		}
 	}
-	b.Inject(forge.Fault{Route: forge.RouteCommit, Count: 1, Do: forge.Answer(http.StatusNotFound, nil, `{"message":"Not Found"}`)})
-	b.Inject(forge.Fault{Route: forge.RouteRepo, Count: 1, Do: forge.Answer(http.StatusNotFound, nil, `{"message":"Not Found"}`)})
+	b.Inject(forge.Fault{
+		Route: forge.RouteCommit, Count: 1, Do: forge.Answer(http.StatusNotFound, nil, `{"message":"Not Found"}`),
+	})
+	b.Inject(forge.Fault{
+		Route: forge.RouteRepo, Count: 1, Do: forge.Answer(http.StatusNotFound, nil, `{"message":"Not Found"}`),
+	})
 	if got, err := b.client.Complete(t.Context(), named); got != nil || !fault.Is(err, fault.Operator) {
 		t.Errorf("a repository that is hidden: %+v, %v, want an Operator fault", got, err)
 	}

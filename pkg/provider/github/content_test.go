@@ -22,15 +22,16 @@ import (
 func wrong() map[string]forge.Action {
 	page := http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 	return map[string]forge.Action{
-		"a log-in page":           forge.Answer(http.StatusOK, page, "<html>Log in</html>"),
-		"a router's page":         forge.Answer(http.StatusNotFound, page, "<html>default backend - 404</html>"),
-		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, "<html>Log in</html>"),
-		"another object":          forge.Answer(http.StatusOK, nil, `{"status":"ok","sha":"`+strings.Repeat("ab", 20)+`"}`),
-		"an empty object":         forge.Answer(http.StatusOK, nil, `{}`),
-		"a list of other things":  forge.Answer(http.StatusOK, nil, `[{"id":1}]`),
-		"null":                    forge.Answer(http.StatusOK, nil, `null`),
-		"nothing":                 forge.Answer(http.StatusOK, nil, ""),
-		"half of an answer":       forge.Answer(http.StatusOK, http.Header{"Content-Length": {"1000"}}, `{"sha":`),
+		"a log-in page":   forge.Answer(http.StatusOK, page, "<html>Log in</html>"),
+		"a router's page": forge.Answer(http.StatusNotFound, page, "<html>default backend - 404</html>"),
+		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}},
+			"<html>Log in</html>"),
+		"another object":         forge.Answer(http.StatusOK, nil, `{"status":"ok","sha":"`+strings.Repeat("ab", 20)+`"}`),
+		"an empty object":        forge.Answer(http.StatusOK, nil, `{}`),
+		"a list of other things": forge.Answer(http.StatusOK, nil, `[{"id":1}]`),
+		"null":                   forge.Answer(http.StatusOK, nil, `null`),
+		"nothing":                forge.Answer(http.StatusOK, nil, ""),
+		"half of an answer":      forge.Answer(http.StatusOK, http.Header{"Content-Length": {"1000"}}, `{"sha":`),
 	}
 }
 
@@ -71,7 +72,8 @@ func TestWrongAnswersAreRetried(t *testing.T) {
 			return err
 		},
 		forge.RouteCheckList: func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.Put(ctx, git.Head{SHA: sha}, "", status.Check{Name: "ci", ExternalID: "run", State: status.Queued, Title: "t", Summary: "s"}, false)
+			_, err := c.Put(ctx, git.Head{SHA: sha}, "",
+				status.Check{Name: "ci", ExternalID: "run", State: status.Queued, Title: "t", Summary: "s"}, false)
 			return err
 		},
 	}
@@ -98,12 +100,14 @@ func TestWrongAnswersAreRetried(t *testing.T) {
 // may be.
 func TestBlobMatchesDirectory(t *testing.T) {
 	const text = "kind: PipelineRun\n---\nkind: Task\n"
-	for _, body := range []string{`{"content":"a2luZA==","encoding":"base64"}`, text[:18], text + "# more", " ", `"` + text + `"`} {
+	for _, body := range []string{`{"content":"a2luZA==","encoding":"base64"}`, text[:18], text + "# more", " ",
+		`"` + text + `"`} {
 		b := newBench(t)
 		sha := b.Commit("main", map[string]string{".tekton/a.yaml": text})
 		b.Inject(forge.Fault{Route: forge.RouteBlob, Do: forge.Answer(http.StatusOK, nil, body)})
 		got, err := b.client.Files(t.Context(), sha, ".tekton")
-		if f := fault.Of(err); f == nil || f.Class != fault.Transient || f.Reason != provider.ReasonBadAnswer || !strings.Contains(f.Message, ".tekton/a.yaml") {
+		if f := fault.Of(err); f == nil || f.Class != fault.Transient || f.Reason != provider.ReasonBadAnswer ||
+			!strings.Contains(f.Message, ".tekton/a.yaml") {
 			t.Errorf("%q: %v, %v, want a wait that names the file", body, got, err)
 		}
 	}

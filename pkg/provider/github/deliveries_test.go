@@ -30,7 +30,9 @@ func openLog(t *testing.T) (*fake, provider.DeliveryLog) {
 // The whole log is read page by page, and a redelivery shows in it.
 func TestDeliveryLog(t *testing.T) {
 	f, log := openLog(t)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }))
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusAccepted)
+	}))
 	defer srv.Close()
 	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first"})
 	first := f.PushDelivery(forge.PushEvent{Repo: testRepo, Ref: "refs/heads/main"})
@@ -43,7 +45,8 @@ func TestDeliveryLog(t *testing.T) {
 		}
 	}
 	page, next, err := log.Page(t.Context(), "")
-	if err != nil || len(page) != attemptsPerPage || next == "" || page[0].Starts || page[0].Repository != 0 || !page[0].Succeeded() {
+	if err != nil || len(page) != attemptsPerPage || next == "" || page[0].Starts || page[0].Repository != 0 ||
+		!page[0].Succeeded() {
 		t.Fatalf("first page: %d attempts, next %q, %v; %+v", len(page), next, err, page[:1])
 	}
 	rest, next, err := log.Page(t.Context(), next)
@@ -104,15 +107,19 @@ func TestDeliveryLogErrors(t *testing.T) {
 func TestStartsMatchesDecode(t *testing.T) {
 	got := map[string]bool{}
 	for _, event := range []string{"push", "pull_request", "issue_comment", "check_run", "check_suite", "ping", ""} {
-		for _, action := range []string{"", "opened", "synchronize", "labeled", "closed", "created", "edited", "rerequested"} {
+		for _, action := range []string{"", "opened", "synchronize", "labeled", "closed", "created", "edited",
+			"rerequested"} {
 			if delivery.Starts(event, action) {
 				got[fmt.Sprint(event, " ", action)] = true
 			}
 		}
 	}
 	want := map[string]bool{
-		"push ": true, "push opened": true, "push synchronize": true, "push labeled": true, "push closed": true, "push created": true, "push edited": true, "push rerequested": true, "check_run rerequested": true, "check_suite rerequested": true,
-		"pull_request opened": true, "pull_request synchronize": true, "pull_request labeled": true, "pull_request closed": true, "issue_comment created": true,
+		"push ": true, "push opened": true, "push synchronize": true, "push labeled": true, "push closed": true,
+		"push created": true, "push edited": true, "push rerequested": true, "check_run rerequested": true,
+		"check_suite rerequested": true,
+		"pull_request opened":     true, "pull_request synchronize": true, "pull_request labeled": true,
+		"pull_request closed": true, "issue_comment created": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

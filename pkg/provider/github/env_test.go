@@ -69,7 +69,9 @@ func envOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.En
 		Project: v1alpha1.Project{
 			Owner: "acme", Name: "app", ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{AppID: testApp, PrivateKey: []byte(appKey()), InstallationID: installation, From: "secret plumbline/app"},
+		Credentials: provider.Credentials{
+			AppID: testApp, PrivateKey: []byte(appKey()), InstallationID: installation, From: "secret plumbline/app",
+		},
 	}
 }
 
@@ -150,8 +152,10 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.FindChecks: forge.RouteCheckList, providertest.ReadDirectory: forge.RouteTree,
 		providertest.ReadFile: forge.RouteContents, providertest.AskPermission: forge.RoutePermission,
 		providertest.ReadRepository: forge.RouteRepo, providertest.MintToken: forge.RouteToken,
-		providertest.ReadPull: forge.RoutePull, providertest.AskMember: forge.RouteCollaborator, providertest.AskTeam: forge.RouteTeamMembership,
-		providertest.ListComments: forge.RouteCommentList, providertest.WriteComment: forge.RouteCommentCreate, providertest.EditComment: forge.RouteCommentUpdate,
+		providertest.ReadPull: forge.RoutePull, providertest.AskMember: forge.RouteCollaborator,
+		providertest.AskTeam:      forge.RouteTeamMembership,
+		providertest.ListComments: forge.RouteCommentList, providertest.WriteComment: forge.RouteCommentCreate,
+		providertest.EditComment: forge.RouteCommentUpdate,
 	}[op]
 	f.Inject(forge.Fault{Route: route, Count: count, Do: action(how)})
 }
@@ -159,19 +163,21 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 func action(how providertest.Failure) forge.Action {
 	json := http.Header{"Content-Type": {"application/json"}}
 	return map[providertest.Failure]forge.Action{
-		providertest.Unavailable:     forge.ServerError502HTML(),
-		providertest.StoredThen502:   forge.ApplyThenAnswer(http.StatusBadGateway),
-		providertest.StoredThenGone:  forge.ApplyThenDrop(),
-		providertest.Disconnected:    forge.Drop(),
-		providertest.Unauthorized:    forge.Unauthorized401(),
-		providertest.Forbidden:       forge.Forbidden403(),
-		providertest.NotFound:        forge.NotFound404(),
-		providertest.RateLimited:     forge.PrimaryRateLimit(time.Now().Add(10 * time.Minute)),
-		providertest.SlowDown:        forge.SecondaryRateLimit(0),
-		providertest.UnknownRevision: forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"No commit found for SHA: x"}`),
-		providertest.Rejected:        forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"Validation Failed"}`),
-		providertest.Busy:            forge.Answer(http.StatusConflict, json, `{"message":"Git Repository is empty."}`),
-		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
+		providertest.Unavailable:    forge.ServerError502HTML(),
+		providertest.StoredThen502:  forge.ApplyThenAnswer(http.StatusBadGateway),
+		providertest.StoredThenGone: forge.ApplyThenDrop(),
+		providertest.Disconnected:   forge.Drop(),
+		providertest.Unauthorized:   forge.Unauthorized401(),
+		providertest.Forbidden:      forge.Forbidden403(),
+		providertest.NotFound:       forge.NotFound404(),
+		providertest.RateLimited:    forge.PrimaryRateLimit(time.Now().Add(10 * time.Minute)),
+		providertest.SlowDown:       forge.SecondaryRateLimit(0),
+		providertest.UnknownRevision: forge.Answer(http.StatusUnprocessableEntity, json,
+			`{"message":"No commit found for SHA: x"}`),
+		providertest.Rejected: forge.Answer(http.StatusUnprocessableEntity, json, `{"message":"Validation Failed"}`),
+		providertest.Busy:     forge.Answer(http.StatusConflict, json, `{"message":"Git Repository is empty."}`),
+		providertest.Garbage: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}},
+			"<html>Log in</html>"),
 	}[how]
 }
 

@@ -19,7 +19,8 @@ func TestEventNameIgnoresDeliveryID(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spec.DeliveryKey != id || spec.Headers["X-Github-Delivery"] != id {
-			t.Errorf("the record has the delivery %s and the headers %v, want %s: people find it by that", spec.DeliveryKey, spec.Headers, id)
+			t.Errorf("the record has the delivery %s and the headers %v, want %s: people find it by that", spec.DeliveryKey,
+				spec.Headers, id)
 		}
 		return spec.EventName()
 	}

@@ -38,7 +38,8 @@ func TestMissingInstallation(t *testing.T) {
 			b.Inject(forge.Fault{Route: forge.RouteRepoInstallation, Do: forge.NotFound404()})
 		}, fault.Operator, "InstallationNotFound"},
 		"something that is no GitHub answers 404 to everything": {func(b bench) {
-			for _, route := range []string{forge.RouteToken, forge.RouteRepoInstallation, forge.RouteInstallation, forge.RouteApp} {
+			for _, route := range []string{forge.RouteToken, forge.RouteRepoInstallation, forge.RouteInstallation,
+				forge.RouteApp} {
 				b.Inject(forge.Fault{Route: route, Do: forge.NotFound404()})
 			}
 		}, fault.Operator, "InstallationNotFound"},
@@ -60,7 +61,8 @@ func TestMissingInstallation(t *testing.T) {
 		}, fault.Throttled, "SecondaryRateLimited"},
 		"a login page answers": {func(b bench) {
 			b.Uninstall(b.installation())
-			b.Inject(forge.Fault{Route: forge.RouteRepoInstallation, Do: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>")})
+			b.Inject(forge.Fault{Route: forge.RouteRepoInstallation,
+				Do: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>")})
 		}, fault.Transient, "BadAnswer"},
 	} {
 		t.Run(sentence, func(t *testing.T) {
@@ -74,7 +76,8 @@ func TestMissingInstallation(t *testing.T) {
 					t.Errorf("%+v, want %s %s", f, c.class, c.reason)
 				}
 			}
-			if first, second := fault.Of(tokenErr), fault.Of(again); first != nil && second != nil && first.Message != second.Message {
+			if first, second := fault.Of(tokenErr), fault.Of(again); first != nil && second != nil &&
+				first.Message != second.Message {
 				t.Errorf("%q, and then %q: want the same words each time", first.Message, second.Message)
 			}
 		})

@@ -17,7 +17,8 @@ func (poison) RoundTrip(*http.Request) (*http.Response, error) { panic("poison")
 // the process, and the next call mints again.
 func TestMintPanicReachesCaller(t *testing.T) {
 	t.Parallel()
-	m := &minter{base: poison{}, api: "https://git.example/", app: 1, installation: 2, repository: 3, login: newLogin(1, []byte(appKey()), time.Now), now: time.Now}
+	m := &minter{base: poison{}, api: "https://git.example/", app: 1, installation: 2, repository: 3,
+		login: newLogin(1, []byte(appKey()), time.Now), now: time.Now}
 	for range 2 {
 		caught := func() (caught any) {
 			defer func() { caught = recover() }()

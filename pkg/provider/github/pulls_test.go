@@ -18,7 +18,8 @@ import (
 
 func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 	for _, body := range []string{`[{}]`, `[{"number":1}]`, `[{"state":"open"}]`, `{}`, ``,
-		`[{"number":1,"state":"open","base":{"repo":{"id":REPO}}}]`, `[{"number":1,"state":"open","base":{"ref":"main","repo":{"id":REPO}}}]`,
+		`[{"number":1,"state":"open","base":{"repo":{"id":REPO}}}]`,
+		`[{"number":1,"state":"open","base":{"ref":"main","repo":{"id":REPO}}}]`,
 	} {
 		b := newBench(t)
 		body = strings.ReplaceAll(body, "REPO", fmt.Sprint(b.head.Project.ID))
@@ -32,7 +33,8 @@ func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 // Both repositories have a fork's commits: its own pull requests are not this repository's.
 func TestPullsSkipOtherRepositories(t *testing.T) {
 	b := newBench(t)
-	b.Inject(forge.Fault{Route: forge.RouteCommitPulls, Do: forge.Answer(http.StatusOK, nil, `[{"number":4,"state":"open","base":{"repo":{"id":999999}}}]`)})
+	b.Inject(forge.Fault{Route: forge.RouteCommitPulls,
+		Do: forge.Answer(http.StatusOK, nil, `[{"number":4,"state":"open","base":{"repo":{"id":999999}}}]`)})
 	if got, err := b.client.Pulls(t.Context(), b.head.SHA); len(got) != 0 || err != nil {
 		t.Errorf("%v, %v, want none", got, err)
 	}
@@ -64,9 +66,14 @@ func TestPullsNameSourceAndTarget(t *testing.T) {
 	b := newBench(t)
 	b.SetBranch(testRepo, "old", b.head.SHA, "dev")
 	fork := b.CreateRepo("eve", "app", forge.RepoOptions{ForkOf: testRepo})
-	theirs := b.GitHub.Commit(fork.FullName, "topic", forge.Change{Message: "theirs", Author: "eve", Files: map[string]string{"y": "z"}})
-	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, BaseBranch: "old", Head: fork.FullName, HeadBranch: "topic", Author: "eve"})
-	want := git.Pull{Number: int64(number), Open: true, SHA: theirs, BaseRef: "old", HeadRef: "topic", HeadProjectID: fork.ID}
+	theirs := b.GitHub.Commit(fork.FullName, "topic",
+		forge.Change{Message: "theirs", Author: "eve", Files: map[string]string{"y": "z"}})
+	number := b.OpenPullRequest(forge.NewPull{
+		Base: testRepo, BaseBranch: "old", Head: fork.FullName, HeadBranch: "topic", Author: "eve",
+	})
+	want := git.Pull{
+		Number: int64(number), Open: true, SHA: theirs, BaseRef: "old", HeadRef: "topic", HeadProjectID: fork.ID,
+	}
 	got, err := b.client.Pulls(t.Context(), theirs)
 	if d := cmp.Diff([]git.Pull{want}, got); err != nil || d != "" {
 		t.Errorf("of a fork: %v\n%s", err, d)
@@ -97,7 +104,8 @@ func TestHeadReadsTheWholeMessageForASkipCommand(t *testing.T) {
 
 func TestChangedRefusesEmptyAnswer(t *testing.T) {
 	for route, event := range map[string]*v1alpha1.GitEventSpec{
-		forge.RoutePullFiles: {PullRequest: &v1alpha1.PullRequest{Number: 1}}, forge.RouteCommit: {}, forge.RouteCompare: {Before: shaBefore},
+		forge.RoutePullFiles: {PullRequest: &v1alpha1.PullRequest{Number: 1}}, forge.RouteCommit: {},
+		forge.RouteCompare: {Before: shaBefore},
 	} {
 		b := newBench(t)
 		event.SHA = b.head.SHA

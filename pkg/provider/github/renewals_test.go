@@ -49,7 +49,8 @@ func (b *renewalBench) connect(project v1alpha1.Project) provider.Client {
 }
 
 func (b *renewalBench) put() error {
-	_, err := b.connect(b.env.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), false)
+	_, err := b.connect(b.env.Project).Put(b.t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "",
+		check(status.Queued, ""), false)
 	return err
 }
 
@@ -107,7 +108,9 @@ func TestGrantAppliesToAllRepositories(t *testing.T) {
 		name := fmt.Sprint("more-", i)
 		repo := b.CreateRepo("acme", name, forge.RepoOptions{Private: true})
 		b.GitHub.Commit("acme/"+name, "main", forge.Change{Message: "first", Files: map[string]string{"x": name}})
-		projects = append(projects, v1alpha1.Project{Owner: "acme", Name: name, ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main"})
+		projects = append(projects, v1alpha1.Project{
+			Owner: "acme", Name: name, ID: repo.ID, URL: repo.HTMLURL, DefaultBranch: "main",
+		})
 	}
 	putAll := func() (failed int) {
 		for _, project := range projects {
@@ -116,7 +119,8 @@ func TestGrantAppliesToAllRepositories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := client.Put(t.Context(), git.Head{SHA: sha, Project: project}, "", check(status.Queued, ""), false); err != nil {
+			if _, err := client.Put(t.Context(), git.Head{SHA: sha, Project: project}, "", check(status.Queued, ""),
+				false); err != nil {
 				failed++
 			}
 		}
@@ -224,7 +228,8 @@ func TestTokenStaysIfRenewalFails(t *testing.T) {
 	b.clock.add(5 * time.Minute)
 	b.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Forbidden403()})
 	b.Inject(forge.Fault{Route: forge.RouteToken, Do: forge.ServerError502HTML()})
-	_, err := b.connect(b.env.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "", check(status.Queued, ""), true)
+	_, err := b.connect(b.env.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "",
+		check(status.Queued, ""), true)
 	b.wantReason(err, fault.ReasonPermissionMissing)
 	if err := b.put(); err != nil {
 		t.Errorf("the token that works is gone: %v", err)

@@ -67,7 +67,8 @@ func TestPutSettlesConcurrentSharedChecks(t *testing.T) {
 
 func check(state status.State, conclusion status.Conclusion) status.Check {
 	return status.Check{
-		Key: "k", Name: "Plumbline / build", ExternalID: "build-1", State: state, Conclusion: conclusion, Title: string(state), Summary: "s",
+		Key: "k", Name: "Plumbline / build", ExternalID: "build-1", State: state, Conclusion: conclusion,
+		Title: string(state), Summary: "s",
 	}
 }
 
@@ -82,7 +83,8 @@ func (b bench) shown() []string {
 
 func TestPutSettlesDuplicates(t *testing.T) {
 	open, done := check(status.InProgress, ""), check(status.Completed, status.Success)
-	const queued, succeeded, closed = "in_progress//in_progress", "completed/success/completed", "completed/cancelled/Superseded"
+	const queued, succeeded, closed = "in_progress//in_progress", "completed/success/completed",
+		"completed/cancelled/Superseded"
 	cases := []struct {
 		name   string
 		stored []status.Check // oldest first
@@ -91,12 +93,17 @@ func TestPutSettlesDuplicates(t *testing.T) {
 		adopts int
 		want   []string
 	}{
-		{"a higher one is adopted at the conclusion, the known one is superseded", []status.Check{open, open}, 1, done, 2, []string{closed, succeeded}},
+		{"a higher one is adopted at the conclusion, the known one is superseded", []status.Check{open, open}, 1, done, 2,
+			[]string{closed, succeeded}},
 		{"the known one is the newest", []status.Check{open, open}, 2, done, 2, []string{closed, succeeded}},
-		{"without an id the newest is taken", []status.Check{open, open, open}, 0, done, 3, []string{closed, closed, succeeded}},
-		{"a verdict that was given on the older one is given on the newest too", []status.Check{done, open}, 1, done, 2, []string{closed, succeeded}},
-		{"without a verdict to give, a completed older one is left as it is", []status.Check{done, open}, 0, open, 2, []string{succeeded, queued}},
-		{"a newest one that is completed stays so, and an open older one is closed", []status.Check{open, done}, 0, open, 2, []string{closed, succeeded}},
+		{"without an id the newest is taken", []status.Check{open, open, open}, 0, done, 3,
+			[]string{closed, closed, succeeded}},
+		{"a verdict that was given on the older one is given on the newest too", []status.Check{done, open}, 1, done, 2,
+			[]string{closed, succeeded}},
+		{"without a verdict to give, a completed older one is left as it is", []status.Check{done, open}, 0, open, 2,
+			[]string{succeeded, queued}},
+		{"a newest one that is completed stays so, and an open older one is closed", []status.Check{open, done}, 0, open, 2,
+			[]string{closed, succeeded}},
 		{"progress of a known one looks for no duplicates", []status.Check{open, open}, 1, open, 1, []string{queued, queued}},
 	}
 	for _, c := range cases {
@@ -208,7 +215,8 @@ func TestPutSendsNoContradiction(t *testing.T) {
 func TestPutSkipsLookUpOfSoleCheck(t *testing.T) {
 	b := newBench(t)
 	id := ""
-	for _, c := range []status.Check{check(status.Queued, ""), check(status.InProgress, ""), check(status.Completed, status.Success)} {
+	for _, c := range []status.Check{check(status.Queued, ""), check(status.InProgress, ""),
+		check(status.Completed, status.Success)} {
 		now, err := b.client.Put(t.Context(), b.head, id, c, true)
 		if err != nil || now == "" || id != "" && now != id {
 			t.Fatalf("id %q after %q, %v", now, id, err)
@@ -221,7 +229,8 @@ func TestPutSkipsLookUpOfSoleCheck(t *testing.T) {
 	if lists, reads := b.Count(forge.RouteCheckList), b.Count(forge.RouteCheckGet); lists != 0 || reads != 1 {
 		t.Errorf("%d lists and %d reads of check runs, want none and one, for the update", lists, reads)
 	}
-	if _, err := b.client.Put(t.Context(), b.head, "no id of ours", check(status.Completed, status.Success), true); err != nil || len(b.shown()) != 1 {
+	if _, err := b.client.Put(t.Context(), b.head, "no id of ours", check(status.Completed, status.Success),
+		true); err != nil || len(b.shown()) != 1 {
 		t.Errorf("an id that is none is looked up: %v, %v", err, b.shown())
 	}
 }
@@ -231,7 +240,8 @@ func TestPutWithoutLookUpIsFenced(t *testing.T) {
 	b := newBench(t)
 	stopped := errors.New("stopped")
 	ctx := provider.Fenced(t.Context(), func() error { return stopped })
-	if _, err := b.client.Put(ctx, b.head, "", check(status.Queued, ""), true); !errors.Is(err, stopped) || len(b.shown()) != 0 {
+	if _, err := b.client.Put(ctx, b.head, "", check(status.Queued, ""), true); !errors.Is(err, stopped) ||
+		len(b.shown()) != 0 {
 		t.Errorf("%v, %v", err, b.shown())
 	}
 	if fault.Of(stopped).Unknown {

@@ -22,7 +22,8 @@ const (
 // rerequested is what both deliveries have in common.
 func rerequested(name string, rerun v1alpha1.Rerun) *v1alpha1.GitEventSpec {
 	want := event(func(s *v1alpha1.GitEventSpec) {
-		s.Trigger, s.EventType, s.Action, s.Sender, s.SHA = "push", "push", "rerequested", "ada", "1e15f1e15f1e15f1e15f1e15f1e15f1e15f1e15f"
+		s.Trigger, s.EventType, s.Action, s.Sender, s.SHA = "push", "push", "rerequested", "ada",
+			"1e15f1e15f1e15f1e15f1e15f1e15f1e15f1e15f"
 		s.BaseRef, s.HeadRef, s.HeadURL = "refs/heads/topic", "refs/heads/topic", "https://github.com/acme/app"
 		rerun.AppID, rerun.Pulls = 7, []int64{12}
 		s.Rerun = &rerun
@@ -58,7 +59,8 @@ func TestDecodeRerun(t *testing.T) {
 
 // For the commit of a fork GitHub names neither branch nor pull request.
 func TestDecodeRerunOfAFork(t *testing.T) {
-	body := bytes.ReplaceAll(recorded(t, suiteRerequested), []byte(`"head_branch": "topic"`), []byte(`"head_branch": null`))
+	body := bytes.ReplaceAll(recorded(t, suiteRerequested), []byte(`"head_branch": "topic"`),
+		[]byte(`"head_branch": null`))
 	body = bytes.ReplaceAll(body, []byte(`"number": `), []byte(`"number": -`))
 	got, err := webhook{}.Decode(headers("check_suite"), body)
 	if err != nil || got.BaseRef != "" || got.HeadRef != "" || len(got.Rerun.Pulls) != 0 {
@@ -72,18 +74,25 @@ func TestDecodeRefusesReruns(t *testing.T) {
 		class                       fault.Class
 		message                     string
 	}{
-		{"a check that was made", "check_run", checkRerequested, `"rerequested"`, `"created"`, fault.Ignored, `check_run action "created"`},
-		{"a button of ours", "check_run", checkRerequested, `"rerequested"`, `"requested_action"`, fault.Ignored, `"requested_action"`},
-		{"a suite that was made", "check_suite", suiteRerequested, `"rerequested"`, `"requested"`, fault.Ignored, `check_suite action "requested"`},
-		{"a check without our name for it", "check_run", checkRerequested, `"build-0123456789abcdef"`, `""`, fault.Ignored, "no external id"},
+		{"a check that was made", "check_run", checkRerequested, `"rerequested"`, `"created"`, fault.Ignored,
+			`check_run action "created"`},
+		{"a button of ours", "check_run", checkRerequested, `"rerequested"`, `"requested_action"`, fault.Ignored,
+			`"requested_action"`},
+		{"a suite that was made", "check_suite", suiteRerequested, `"rerequested"`, `"requested"`, fault.Ignored,
+			`check_suite action "requested"`},
+		{"a check without our name for it", "check_run", checkRerequested, `"build-0123456789abcdef"`, `""`, fault.Ignored,
+			"no external id"},
 		{"no check", "check_run", checkRerequested, `"check_run": {`, `"check_run_": {`, fault.Invalid, "check_run"},
 		{"no suite", "check_suite", suiteRerequested, `"check_suite": {`, `"check_suite_": {`, fault.Invalid, "check_suite"},
 		{"no App", "check_run", checkRerequested, `"app": {`, `"app_": {`, fault.Invalid, "check_run.app.id"},
-		{"no App of the suite", "check_suite", suiteRerequested, `"app": {`, `"app_": {`, fault.Invalid, "check_suite.app.id"},
+		{"no App of the suite", "check_suite", suiteRerequested, `"app": {`, `"app_": {`, fault.Invalid,
+			"check_suite.app.id"},
 		{"no commit", "check_run", checkRerequested, `"head_sha": "1e15`, `"head_sha": "main`, fault.Invalid, "head_sha"},
 		{"no sender", "check_run", checkRerequested, `"sender": {`, `"sender_": {`, fault.Invalid, "sender"},
-		{"a name that is no text", "check_run", checkRerequested, `"Plumbline CI / build"`, `"a\u0000"`, fault.Invalid, "check_run.name"},
-		{"a branch that is no text", "check_suite", suiteRerequested, `"head_branch": "topic"`, `"head_branch": "\u0000"`, fault.Invalid, "head_branch"},
+		{"a name that is no text", "check_run", checkRerequested, `"Plumbline CI / build"`, `"a\u0000"`, fault.Invalid,
+			"check_run.name"},
+		{"a branch that is no text", "check_suite", suiteRerequested, `"head_branch": "topic"`, `"head_branch": "\u0000"`,
+			fault.Invalid, "head_branch"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			body := recorded(t, c.file)
@@ -106,9 +115,11 @@ func TestCompleteIgnoresRerunOfAnotherApp(t *testing.T) {
 	b.GitHub.Commit(testRepo, "topic", forge.Change{Files: map[string]string{"a": "1"}})
 	number := b.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev", Title: "a change"})
 	b.LabelPull(testRepo, number, "bug")
-	event := &v1alpha1.GitEventSpec{SHA: strings.Repeat("a", 40), Rerun: &v1alpha1.Rerun{AppID: testApp}, PullRequest: &v1alpha1.PullRequest{Number: int64(number)}}
+	event := &v1alpha1.GitEventSpec{SHA: strings.Repeat("a", 40), Rerun: &v1alpha1.Rerun{AppID: testApp},
+		PullRequest: &v1alpha1.PullRequest{Number: int64(number)}}
 	got, err := b.client.Complete(t.Context(), event)
-	if err != nil || got.HeadRef != "topic" || got.BaseRef != "main" || got.PullRequest.Author != "dev" || len(got.PullRequest.Labels) != 1 || got.PullRequest.Title == "" {
+	if err != nil || got.HeadRef != "topic" || got.BaseRef != "main" || got.PullRequest.Author != "dev" ||
+		len(got.PullRequest.Labels) != 1 || got.PullRequest.Title == "" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	event.Rerun.AppID++

@@ -90,7 +90,8 @@ func TestRunTokenHasRequestedPermissions(t *testing.T) {
 	}
 	for name, says := range map[string]string{"packages": "not granted", "no_such_permission": "no_such_permission"} {
 		_, err := b.client.CloneToken(t.Context(), map[string]string{"contents": "read", name: "write"})
-		if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonPermissionMissing || !strings.Contains(f.Message, says) {
+		if f := fault.Of(err); f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonPermissionMissing ||
+			!strings.Contains(f.Message, says) {
 			t.Errorf("%s: %+v, want Operator PermissionMissing that says %q", name, f, says)
 		}
 	}
@@ -126,8 +127,9 @@ func TestLimitedMintStopsOtherRuns(t *testing.T) {
 
 func TestRevokeTokenReturnsFault(t *testing.T) {
 	for name, do := range map[string]forge.Action{
-		"GitHub is down": forge.ServerError502HTML(), "another answer": forge.Answer(http.StatusOK, nil, "<html>"), "a redirect": forge.Answer(http.StatusFound, http.Header{"Location": {"https://evil.example"}}, ""),
-		"no answer": forge.Drop(), "a limit": forge.SecondaryRateLimit(30),
+		"GitHub is down": forge.ServerError502HTML(), "another answer": forge.Answer(http.StatusOK, nil, "<html>"),
+		"a redirect": forge.Answer(http.StatusFound, http.Header{"Location": {"https://evil.example"}}, ""),
+		"no answer":  forge.Drop(), "a limit": forge.SecondaryRateLimit(30),
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -63,7 +63,8 @@ func TestFilesLimits(t *testing.T) {
 	}
 	sha := b.Commit("main", files)
 	for dir, reason := range map[string]string{".tekton": "TooManyFiles", "big": "FilesTooLarge"} {
-		if _, err := b.client.Files(t.Context(), sha, dir); fault.Of(err) == nil || fault.Of(err).Class != fault.Invalid || fault.Of(err).Reason != reason {
+		if _, err := b.client.Files(t.Context(), sha, dir); fault.Of(err) == nil || fault.Of(err).Class != fault.Invalid ||
+			fault.Of(err).Reason != reason {
 			t.Errorf("%s: %v, want Invalid %s", dir, err, reason)
 		}
 	}
@@ -84,7 +85,9 @@ func TestMissingFiles(t *testing.T) {
 			b.recreate()
 		}, fault.Operator, "RepositoryNotInstalled"},
 		{"an empty repository is waited for (G9)", func(b bench) {
-			b.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.Answer(http.StatusConflict, nil, `{"message":"Git Repository is empty."}`)})
+			b.Inject(forge.Fault{
+				Route: forge.RouteTree, Do: forge.Answer(http.StatusConflict, nil, `{"message":"Git Repository is empty."}`),
+			})
 		}, fault.Transient, "RepositoryEmpty"},
 		{"a repository that GitHub hides (G7)", func(b bench) {
 			b.Inject(forge.Fault{Route: forge.RouteTree, Do: forge.NotFound404()})
@@ -133,10 +136,12 @@ func TestChangedByPush(t *testing.T) {
 		added         int
 	}{
 		{"all commits of a push", before, after, changed, 1},
-		{"a new branch: its head commit", "", after, git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}}, 1},
+		{"a new branch: its head commit", "", after,
+			git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}}, 1},
 		{"more than GitHub compares", after, big, git.Changes{}, 400},
 		{"more than one page of a commit", "", big, git.Changes{}, 400},
-		{"what was replaced is gone", strings.Repeat("ab", 20), after, git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}, Truncated: true}, 1},
+		{"what was replaced is gone", strings.Repeat("ab", 20), after,
+			git.Changes{Added: []string{"e"}, Deleted: []string{"b"}, Renamed: []string{"d"}, Truncated: true}, 1},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -164,15 +169,19 @@ func TestRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Inject(forge.Fault{Route: forge.RoutePermission, Do: forge.Answer(302, http.Header{"Location": {elsewhere.URL + "/x"}}, "")})
-	b.Inject(forge.Fault{Route: forge.RouteCheckUpdate, Do: forge.Answer(301, http.Header{"Location": {b.APIURL() + "repos/acme/app/check-runs/" + id}}, "")})
+	b.Inject(forge.Fault{
+		Route: forge.RoutePermission, Do: forge.Answer(302, http.Header{"Location": {elsewhere.URL + "/x"}}, ""),
+	})
+	b.Inject(forge.Fault{Route: forge.RouteCheckUpdate,
+		Do: forge.Answer(301, http.Header{"Location": {b.APIURL() + "repos/acme/app/check-runs/" + id}}, "")})
 	if _, err := b.client.CanWrite(t.Context(), "dev"); !fault.Is(err, fault.Operator) {
 		t.Errorf("a redirect to another host: %v, want an Operator fault", err)
 	}
 	if got := stranger.Load(); got != 0 {
 		t.Errorf("the other host was called %d times", got)
 	}
-	if _, err := b.client.Put(t.Context(), b.head, id, check("completed", "success"), false); !fault.Is(err, fault.Operator) {
+	if _, err := b.client.Put(t.Context(), b.head, id, check("completed", "success"), false); !fault.Is(err,
+		fault.Operator) {
 		t.Errorf("a redirected PATCH: %v, want an Operator fault", err)
 	}
 }
@@ -180,7 +189,9 @@ func TestRedirects(t *testing.T) {
 func TestFileRefusesLinkAndSubmodule(t *testing.T) {
 	for _, kind := range []string{"submodule", "symlink"} {
 		b := newBench(t)
-		b.Inject(forge.Fault{Route: forge.RouteContents, Do: forge.Answer(http.StatusOK, nil, `{"type":"`+kind+`","content":"","encoding":""}`)})
+		b.Inject(forge.Fault{
+			Route: forge.RouteContents, Do: forge.Answer(http.StatusOK, nil, `{"type":"`+kind+`","content":"","encoding":""}`),
+		})
 		if _, err := b.client.File(t.Context(), b.head.SHA, "x"); !fault.Is(err, fault.Invalid) {
 			t.Errorf("%s: %v, want an Invalid fault", kind, err)
 		}
@@ -218,7 +229,8 @@ func TestCanWrite(t *testing.T) {
 	owner, _, _ := strings.Cut(testRepo, "/")
 	b.SetOrgOwner(owner, "boss")
 	b.SetOrgMember(owner, "member", false)
-	for user, want := range map[string]bool{"read": false, "triage": false, "write": true, "maintain": true, "admin": true, "boss": true, "member": false} {
+	for user, want := range map[string]bool{"read": false, "triage": false, "write": true, "maintain": true, "admin": true,
+		"boss": true, "member": false} {
 		if got, err := b.client.CanWrite(t.Context(), user); got != want || err != nil {
 			t.Errorf("%s: %t, %v, want %t", user, got, err, want)
 		}

@@ -17,10 +17,13 @@ func TestSupersedesAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	unknown := forge.Answer(http.StatusOK, nil, `{}`)
 	odd := forge.Answer(http.StatusOK, nil, `{"status":"odd","object":{"sha":"main"},"head":{"sha":"main"}}`)
 	for _, route := range []string{forge.RouteRef, forge.RouteCompare, forge.RoutePull} {
-		for name, do := range map[string]forge.Action{"empty": unknown, "odd": odd, "502": forge.ServerError502HTML(), "no answer": forge.Drop()} {
+		for name, do := range map[string]forge.Action{"empty": unknown, "odd": odd, "502": forge.ServerError502HTML(),
+			"no answer": forge.Drop()} {
 			b := newBench(t)
 			base := b.Commit("topic", map[string]string{"x": "base"})
-			event := &v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerPush, BaseRef: "refs/heads/topic", SHA: b.Commit("topic", map[string]string{"x": "a"})}
+			event := &v1alpha1.GitEventSpec{
+				Trigger: v1alpha1.TriggerPush, BaseRef: "refs/heads/topic", SHA: b.Commit("topic", map[string]string{"x": "a"}),
+			}
 			if route == forge.RoutePull {
 				event = b.PullRequest("topic", "dev")
 			}

@@ -24,11 +24,14 @@ func TestInTeam(t *testing.T) {
 		}
 	}
 	b.RemoveTeam("acme", "releasers")
-	if _, err := b.client.InTeam(t.Context(), "releasers", "in"); fault.Of(err).Reason != fault.ReasonTeamNotFound || !strings.Contains(err.Error(), "settings.policy") {
+	if _, err := b.client.InTeam(t.Context(), "releasers", "in"); fault.Of(err).Reason != fault.ReasonTeamNotFound ||
+		!strings.Contains(err.Error(), "settings.policy") {
 		t.Errorf("a team that was deleted: %v, want that it is not there and what to do", err)
 	}
 	for name, body := range map[string]string{"nothing": `{}`, "a state of its own": `{"state":"member"}`} {
-		handle := b.Inject(forge.Fault{Route: forge.RouteTeamMembership, Do: forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, body)})
+		handle := b.Inject(forge.Fault{
+			Route: forge.RouteTeamMembership, Do: forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, body),
+		})
 		if got, err := b.client.InTeam(t.Context(), "releasers", "in"); got || !fault.Is(err, fault.Transient) {
 			t.Errorf("%s: %t, %v, want a wait", name, got, err)
 		}
@@ -48,7 +51,8 @@ func TestInTeamWithoutPermission(t *testing.T) {
 		}
 	}
 	b.SetPermissions(b.installed, map[string]string{"metadata": "read", "contents": "read"})
-	if got, err := b.client.InTeam(t.Context(), "releasers", "in"); got || !fault.Is(err, fault.Operator) || fault.Of(err).Reason != fault.ReasonPermissionMissing {
+	if got, err := b.client.InTeam(t.Context(), "releasers", "in"); got || !fault.Is(err, fault.Operator) ||
+		fault.Of(err).Reason != fault.ReasonPermissionMissing {
 		t.Errorf("a team: %t, %v, want a wait for the permission", got, err)
 	}
 	for user, want := range map[string]bool{"shown": true, "hidden": false} {
@@ -63,7 +67,9 @@ func TestMemberAcceptsOnlyDocumentedAnswers(t *testing.T) {
 	b := newBench(t)
 	b.AddUser("stranger")
 	for _, route := range []string{forge.RouteCollaborator, forge.RouteMember} {
-		handle := b.Inject(forge.Fault{Route: route, Do: forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, `{}`)})
+		handle := b.Inject(forge.Fault{
+			Route: route, Do: forge.Answer(200, http.Header{"Content-Type": {"application/json"}}, `{}`),
+		})
 		if got, err := b.client.Member(t.Context(), "stranger"); got || !fault.Is(err, fault.Transient) {
 			t.Errorf("%s: %t, %v, want a wait", route, got, err)
 		}

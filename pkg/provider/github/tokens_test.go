@@ -144,11 +144,16 @@ func TestMintFailures(t *testing.T) {
 		reason string
 	}{
 		{"null would make ghinstallation panic", forge.Answer(201, json, "null"), fault.Transient, "BadAnswer"},
-		{"an answer without a token", forge.Answer(201, json, `{"expires_at":"2030-01-01T00:00:00Z"}`), fault.Transient, "BadAnswer"},
-		{"a token of the wrong type", forge.Answer(201, json, `{"token":5,"expires_at":"2030-01-01T00:00:00Z"}`), fault.Transient, "BadAnswer"},
+		{"an answer without a token", forge.Answer(201, json, `{"expires_at":"2030-01-01T00:00:00Z"}`), fault.Transient,
+			"BadAnswer"},
+		{"a token of the wrong type", forge.Answer(201, json, `{"token":5,"expires_at":"2030-01-01T00:00:00Z"}`),
+			fault.Transient, "BadAnswer"},
 		{"the App was uninstalled", forge.NotFound404(), fault.Operator, "InstallationNotFound"},
-		{"a wrong clock", forge.Answer(401, json, `{"message":"'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"}`), fault.Operator, "CredentialsRefused"},
-		{"suspended", forge.Answer(403, json, `{"message":"This installation has been suspended"}`), fault.Operator, "PermissionMissing"},
+		{"a wrong clock", forge.Answer(401, json,
+			`{"message":"'Issued at' claim ('iat') must be an Integer representing the time that the assertion was issued"}`),
+			fault.Operator, "CredentialsRefused"},
+		{"suspended", forge.Answer(403, json, `{"message":"This installation has been suspended"}`), fault.Operator,
+			"PermissionMissing"},
 		{"GitHub is down", forge.ServerError502HTML(), fault.Transient, "GitServiceUnavailable"},
 	}
 	for _, c := range cases {
@@ -187,7 +192,8 @@ func TestBadPrivateKeyIsNotShown(t *testing.T) {
 	}
 	_, err = client.CloneToken(t.Context(), reading)
 	f := fault.Of(err)
-	if f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonCredentialsInvalid || strings.Contains(f.Message, "s3cr3t") || !strings.Contains(f.Message, "secret plumbline/app") {
+	if f == nil || f.Class != fault.Operator || f.Reason != fault.ReasonCredentialsInvalid ||
+		strings.Contains(f.Message, "s3cr3t") || !strings.Contains(f.Message, "secret plumbline/app") {
 		t.Errorf("got %+v, want an Operator fault that names the Secret, without the key", f)
 	}
 }

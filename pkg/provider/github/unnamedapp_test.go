@@ -53,7 +53,9 @@ func TestPutAcceptsCheckOfUnnamedApp(t *testing.T) {
 func TestPutRetriesIncompleteList(t *testing.T) {
 	ours := check(status.InProgress, "").ExternalID
 	entry := func(change map[string]any) map[string]any {
-		run := map[string]any{"id": 5, "external_id": ours, "name": "build", "status": "in_progress", "app": map[string]any{"id": testApp}}
+		run := map[string]any{
+			"id": 5, "external_id": ours, "name": "build", "status": "in_progress", "app": map[string]any{"id": testApp},
+		}
 		for key, value := range change {
 			run[key] = value
 			if value == "absent" {
@@ -66,12 +68,16 @@ func TestPutRetriesIncompleteList(t *testing.T) {
 		list   any
 		posted bool
 	}{
-		"nothing":                       {list: []any{}, posted: true},
-		"another App's":                 {list: []any{entry(map[string]any{"app": map[string]any{"id": 99}})}, posted: true},
-		"another App's without an id":   {list: []any{entry(map[string]any{"app": map[string]any{"id": 99}, "external_id": nil})}, posted: true},
-		"another check's":               {list: []any{entry(map[string]any{"external_id": "other"})}, posted: true},
-		"ours, without an external id":  {list: []any{entry(map[string]any{"external_id": nil})}, posted: true},
-		"another check's, unnamed":      {list: []any{entry(map[string]any{"external_id": "other", "app": nil})}, posted: true},
+		"nothing":       {list: []any{}, posted: true},
+		"another App's": {list: []any{entry(map[string]any{"app": map[string]any{"id": 99}})}, posted: true},
+		"another App's without an id": {
+			list: []any{entry(map[string]any{"app": map[string]any{"id": 99}, "external_id": nil})}, posted: true,
+		},
+		"another check's":              {list: []any{entry(map[string]any{"external_id": "other"})}, posted: true},
+		"ours, without an external id": {list: []any{entry(map[string]any{"external_id": nil})}, posted: true},
+		"another check's, unnamed": {
+			list: []any{entry(map[string]any{"external_id": "other", "app": nil})}, posted: true,
+		},
 		"without App and external id":   {list: []any{entry(map[string]any{"external_id": nil, "app": nil})}},
 		"without these fields":          {list: []any{entry(map[string]any{"external_id": "absent", "app": "absent"})}},
 		"an App without a number":       {list: []any{entry(map[string]any{"external_id": nil, "app": map[string]any{}})}},
@@ -89,7 +95,8 @@ func TestPutRetriesIncompleteList(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Inject(forge.Fault{Route: forge.RouteCheckList, Do: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, string(body))})
+			b.Inject(forge.Fault{Route: forge.RouteCheckList,
+				Do: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, string(body))})
 			_, err = b.client.Put(t.Context(), b.head, "", check(status.InProgress, ""), false)
 			if c.posted != (err == nil) || err != nil && !fault.Is(err, fault.Transient) {
 				t.Errorf("%v, want a check: %t", err, c.posted)

@@ -4,9 +4,6 @@ package github
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"os"
 	"strings"
@@ -17,9 +14,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
-	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 func headers(event string, more ...string) http.Header {
@@ -56,7 +51,9 @@ func event(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 			DefaultBranch: "main",
 		},
 		SHA: shaHead, HeadURL: "https://github.com/acme/app",
-		Headers: map[string]string{"X-Github-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958", "Content-Type": "application/json"},
+		Headers: map[string]string{
+			"X-Github-Delivery": "72d3162e-cc78-11e3-81ab-4c9367dc0958", "Content-Type": "application/json",
+		},
 	}
 	change(spec)
 	spec.Headers["X-Github-Event"] = string(spec.Trigger)
@@ -96,22 +93,26 @@ func labelled() *v1alpha1.GitEventSpec {
 // others. The queue's own event starts nothing.
 func TestDecodeMergeQueueAsPush(t *testing.T) {
 	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
-	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`, `"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).
+	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`,
+		`"type": "Bot"`, `"name": "ada"`, `"name": "`+bot+`"`).
 		Replace(string(recorded(t, "push-new-branch.json")))
 	want := pushed(ref, "")
 	want.Sender = bot
 	got, err := webhook{}.Decode(headers("push"), []byte(queued))
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "Body", "HappenedAt")); diff != "" || err != nil {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "Body", "HappenedAt")); diff != "" ||
+		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := (webhook{}).Decode(headers("merge_group"), []byte(`{"action":"checks_requested"}`)); !fault.Is(err, fault.Ignored) {
+	if _, err := (webhook{}).Decode(headers("merge_group"), []byte(`{"action":"checks_requested"}`)); !fault.Is(err,
+		fault.Ignored) {
 		t.Errorf("the event merge_group: %v, want Ignored", err)
 	}
 }
 
 func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
 	body := recorded(t, "push-branch.json")
-	for message, want := range map[string]bool{"Fix the pump\\n\\nbody [skip ci]": true, "Fix the pump [Skip CI]": false, "Fix [tkn skip]": true, "Fix [skip  ci]": false} {
+	for message, want := range map[string]bool{"Fix the pump\\n\\nbody [skip ci]": true, "Fix the pump [Skip CI]": false,
+		"Fix [tkn skip]": true, "Fix [skip  ci]": false} {
 		changed := strings.ReplaceAll(string(body), `"message": "Fix the pump`, `"message": "`+message+`","x": "`)
 		if changed == string(body) {
 			t.Fatal("the payload has no such message")
@@ -133,20 +134,23 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a push to a branch", "push", "push-branch.json", pushed("refs/heads/main", shaBefore), ""},
 		{"a push of a new branch replaces nothing", "push", "push-new-branch.json", pushed("refs/heads/feature/ü", ""), ""},
 		{"a lightweight tag", "push", "push-tag-lightweight.json", pushed("refs/tags/v1.0", ""), ""},
-		{"an annotated tag runs on the commit, not on the tag object that after names", "push", "push-tag-annotated.json", pushed("refs/tags/v1.1", ""), ""},
+		{"an annotated tag runs on the commit, not on the tag object that after names", "push", "push-tag-annotated.json",
+			pushed("refs/tags/v1.1", ""), ""},
 		{"a pull request from a fork is its author's, and tells who acted", "pull_request", "pull-opened-fork.json",
 			pulled("opened", "https://github.com/dev/app", 2002), ""},
 		{"a pull request from a branch", "pull_request", "pull-synchronize-branch.json",
 			after(shaBefore, pulled("synchronize", "https://github.com/acme/app", 1001)), ""},
 		{"a label that is added is an event of its own type", "pull_request", "pull-labeled.json", labelled(), ""},
-		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json", pulled("ready_for_review", "", 0), ""},
+		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json",
+			pulled("ready_for_review", "", 0), ""},
 		{"an edited title", "pull_request", "pull-edited.json", nil, `pull_request action "edited" starts nothing`},
 		{"a deleted branch", "push", "push-deleted.json", nil, "refs/heads/old was deleted"},
 	}
 	var out []providertest.Recorded
 	for _, c := range cases {
 		out = append(out, providertest.Recorded{
-			Name: c.name, Delivery: providertest.Delivery{Header: headers(c.event), Body: recorded(t, c.file)}, Want: c.want, Ignored: c.ignored,
+			Name: c.name, Delivery: providertest.Delivery{Header: headers(c.event), Body: recorded(t, c.file)}, Want: c.want,
+			Ignored: c.ignored,
 		})
 	}
 	return out
@@ -161,24 +165,31 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"a ping", "ping", branch, "", "", fault.Ignored, `event "ping" starts nothing`},
 		{"a review", "pull_request_review", fork, "", "", fault.Ignored, `event "pull_request_review" starts nothing`},
-		{"a push to a note", "push", branch, `"refs/heads/main"`, `"refs/notes/x"`, fault.Ignored, "neither a branch nor a tag"},
+		{"a push to a note", "push", branch, `"refs/heads/main"`, `"refs/notes/x"`, fault.Ignored,
+			"neither a branch nor a tag"},
 		{"no pusher", "push", branch, `"pusher"`, `"pusher_"`, fault.Invalid, "pusher"},
 		{"no sender", "push", branch, `"sender"`, `"sender_"`, fault.Invalid, "sender"},
 		{"no ref", "push", branch, `"ref"`, `"ref_"`, fault.Invalid, "ref"},
-		{"a ref that is too long", "push", branch, "refs/heads/main", "refs/heads/" + strings.Repeat("x", 1024), fault.Invalid, "ref"},
+		{"a ref that is too long", "push", branch, "refs/heads/main", "refs/heads/" + strings.Repeat("x", 1024),
+			fault.Invalid, "ref"},
 		{"after is no commit id", "push", branch, `"after": "6113728f`, `"after": "../../xx`, fault.Invalid, "after"},
 		{"before is no commit id", "push", branch, `"before": "1481a2de`, `"before": "../../xx`, fault.Invalid, "before"},
 		{"no repository", "push", branch, `"repository"`, `"repository_"`, fault.Invalid, "repository"},
 		{"an owner that is a path", "push", branch, `"login": "acme"`, `"login": "acme/../x"`, fault.Invalid, "owner.login"},
-		{"a page of another repository", "push", branch, `"html_url": "https://github.com/acme/app"`, `"html_url": "https://github.com/acme/x"`, fault.Invalid, "html_url"},
-		{"a page with a password", "push", branch, `"https://github.com/acme/app"`, `"https://a:b@github.com/acme/app"`, fault.Invalid, "html_url"},
-		{"two repositories", "push", branch, `"ref"`, `"Repository": {"html_url": "https://github.com/acme/x"}, "ref"`, fault.Invalid, "repository twice"},
-		{"two pages", "push", branch, `"html_url": "https://github.com/acme/app"`, `"html_url": "https://github.com/acme/app", "HTML_URL": "x"`, fault.Invalid, "html_url twice"},
+		{"a page of another repository", "push", branch, `"html_url": "https://github.com/acme/app"`,
+			`"html_url": "https://github.com/acme/x"`, fault.Invalid, "html_url"},
+		{"a page with a password", "push", branch, `"https://github.com/acme/app"`, `"https://a:b@github.com/acme/app"`,
+			fault.Invalid, "html_url"},
+		{"two repositories", "push", branch, `"ref"`, `"Repository": {"html_url": "https://github.com/acme/x"}, "ref"`,
+			fault.Invalid, "repository twice"},
+		{"two pages", "push", branch, `"html_url": "https://github.com/acme/app"`,
+			`"html_url": "https://github.com/acme/app", "HTML_URL": "x"`, fault.Invalid, "html_url twice"},
 		{"no pull request", "pull_request", fork, `"pull_request"`, `"pull_request_"`, fault.Invalid, "pull_request.number"},
 		{"no head commit", "pull_request", fork, `"sha": "6113728f`, `"sha": "zz`, fault.Invalid, "head.sha"},
 		{"the base is another repository", "pull_request", fork, `"id": 1001`, `"id": 1`, fault.Invalid, "base.repo"},
 		{"nobody acted", "pull_request", fork, `"sender"`, `"sender_"`, fault.Invalid, "sender"},
-		{"who acted has no name", "pull_request", fork, `"login": "maintainer"`, `"login": ""`, fault.Invalid, "sender.login"},
+		{"who acted has no name", "pull_request", fork, `"login": "maintainer"`, `"login": ""`, fault.Invalid,
+			"sender.login"},
 		{"an installation that is a text", "push", branch, `"id": 4242`, `"id": "4242"`, fault.Invalid, "installation.id"},
 	}
 	for _, c := range cases {
@@ -213,7 +224,8 @@ func TestDecodeHeaders(t *testing.T) {
 			}
 		})
 	}
-	spec, err := webhook{}.Decode(headers("push", "X-GitHub-Enterprise-Host", "GitHub.com", "X-Hub-Signature-256", "sha256=00",
+	spec, err := webhook{}.Decode(headers("push", "X-GitHub-Enterprise-Host", "GitHub.com", "X-Hub-Signature-256",
+		"sha256=00",
 		"Authorization", "Bearer x", "X-GitHub-Hook-ID", strings.Repeat("ü", 1000)), recorded(t, "push-branch.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -222,66 +234,5 @@ func TestDecodeHeaders(t *testing.T) {
 	want["X-Github-Enterprise-Host"], want["X-Github-Hook-Id"] = "GitHub.com", strings.Repeat("ü", 512)
 	if d := cmp.Diff(want, spec.Headers); d != "" {
 		t.Errorf("the headers that are kept:\n%s", d)
-	}
-}
-
-func TestPeek(t *testing.T) {
-	cases := []struct {
-		name, body string
-		want       provider.Origin
-	}{
-		{"a ping names no repository", `{"zen": "x"}`, provider.Origin{}},
-		{"the App's", `{"repository": {"id": 1, "owner": {"html_url": "no"}, "html_url": "u"}, "installation": {"id": 1}}`, provider.Origin{URL: "u", App: true}},
-		{"a repository's own webhook", `{"repository": {"html_url": "u"}}`, provider.Origin{URL: "u"}},
-		{"null is absent", `{"repository": null, "installation": null}`, provider.Origin{}},
-		{"only the top level counts", `{"a": {"repository": {"html_url": "no"}, "installation": {"id": 1}}}`, provider.Origin{}},
-		{"in any case, as the decoder reads it", `{"REPOSITORY": {"Html_Url": "u"}, "Installation": {"ID": 1}}`, provider.Origin{URL: "u", App: true}},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			c.want.DeliveryKey, c.want.Event, c.want.Push = "72d3162e-cc78-11e3-81ab-4c9367dc0958", "push", true
-			got, err := webhook{}.Peek(headers("push"), []byte(c.body))
-			if err != nil || got != c.want {
-				t.Errorf("got %+v, %v, want %+v", got, err, c.want)
-			}
-		})
-	}
-	app, err := webhook{}.Peek(headers("ping", headerTarget, "integration"), []byte(`{"zen": "x"}`))
-	if err != nil || !app.App || app.Push {
-		t.Errorf("an App's ping: %+v, %v", app, err)
-	}
-}
-
-func TestVerifyRefusesSHA1(t *testing.T) {
-	f, w := openFake(t, forge.Options{})
-	d := f.PingDelivery(testApp)
-	d.Header.Del("X-Hub-Signature-256")
-	if err := w.Provider.Webhook.Verify(d.Header, d.Body, w.Secret); !fault.Is(err, fault.Operator) {
-		t.Errorf("only X-Hub-Signature: %v, want an Operator fault", err)
-	}
-	d.Header.Set("X-Hub-Signature-256", d.Header.Get("X-Hub-Signature"))
-	if err := w.Provider.Webhook.Verify(d.Header, d.Body, w.Secret); !fault.Is(err, fault.Operator) {
-		t.Errorf("SHA-1 in the other header: %v, want an Operator fault", err)
-	}
-}
-
-func TestVerifyRefusesAnEmptySecret(t *testing.T) {
-	f, w := openFake(t, forge.Options{})
-	d := f.PingDelivery(testApp)
-	mac := hmac.New(sha256.New, nil)
-	mac.Write(d.Body)
-	d.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(mac.Sum(nil)))
-	for _, secret := range []string{"", " \n"} {
-		if err := w.Provider.Webhook.Verify(d.Header, d.Body, []byte(secret)); !fault.Is(err, fault.Operator) {
-			t.Errorf("signed with an empty secret: %v, want an Operator fault", err)
-		}
-	}
-}
-
-func TestPeekRefusesTrailingData(t *testing.T) {
-	for _, body := range []string{"{}{}", "{} x", `{"a":1`, `{"a":` + strings.Repeat("[", 20000), `{"repository":{"html_url":[]}}`} {
-		if _, err := (webhook{}).Peek(headers("push"), []byte(body)); !fault.Is(err, fault.Invalid) {
-			t.Errorf("%.30s: %v, want an Invalid fault", body, err)
-		}
 	}
 }

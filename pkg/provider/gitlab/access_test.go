@@ -19,7 +19,8 @@ func TestCanWriteByRole(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.CreateGroup("acme")
 	levels := map[string]forgelab.Level{
-		"guest": forgelab.Guest, "planner": forgelab.Planner, "reporter": forgelab.Reporter, "developer": forgelab.Developer, "owner": forgelab.Owner,
+		"guest": forgelab.Guest, "planner": forgelab.Planner, "reporter": forgelab.Reporter, "developer": forgelab.Developer,
+		"owner": forgelab.Owner,
 	}
 	for name, level := range levels {
 		id := b.AddUser(name).ID
@@ -38,7 +39,8 @@ func TestCanWriteByRole(t *testing.T) {
 		}
 	}
 	b.SetBlocked("of-the-group", true)
-	for _, user := range []string{"of-the-group", fmt.Sprintf("id:%d", id), "of-the", "develop", "id:0", "id:-1", "id:x", "id:", "id:999999", "developer/../owner"} {
+	for _, user := range []string{"of-the-group", fmt.Sprintf("id:%d", id), "of-the", "develop", "id:0", "id:-1", "id:x",
+		"id:", "id:999999", "developer/../owner"} {
 		if got, err := b.client.CanWrite(t.Context(), user); err != nil || got {
 			t.Errorf("%s: %t, %v, want false", user, got, err)
 		}
@@ -76,15 +78,18 @@ func TestAwaitingMembershipDoesNotCount(t *testing.T) {
 			is, err2 := b.client.Member(t.Context(), user)
 			in, err3 := b.client.InTeam(t.Context(), "acme/team", user)
 			if err != nil || err2 != nil || err3 != nil || writes == awaits || is == awaits || in == awaits {
-				t.Errorf("%s, who awaits: %t: writes %t, is a member %t, is in the group %t: %v %v %v", user, awaits, writes, is, in, err, err2, err3)
+				t.Errorf("%s, who awaits: %t: writes %t, is a member %t, is in the group %t: %v %v %v", user, awaits, writes, is,
+					in, err, err2, err3)
 			}
 		}
 	}
 	for answer, want := range map[string]bool{
-		`{"state":"active"}`: true, `{"state":"active","membership_state":null}`: true, `{"state":"active","membership_state":""}`: false,
+		`{"state":"active"}`: true, `{"state":"active","membership_state":null}`: true,
+		`{"state":"active","membership_state":""}`:      false,
 		`{"state":"active","membership_state":"later"}`: false, `{"state":"blocked","membership_state":"active"}`: false,
 	} {
-		b.Inject(forgelab.Fault{Route: forgelab.RouteMembers, Count: 1, Do: forge.Answer(200, nil, `[{"id":7,"username":"waits","access_level":40,`+answer[1:]+`]`)})
+		b.Inject(forgelab.Fault{Route: forgelab.RouteMembers, Count: 1,
+			Do: forge.Answer(200, nil, `[{"id":7,"username":"waits","access_level":40,`+answer[1:]+`]`)})
 		if got, err := b.client.CanWrite(t.Context(), "waits"); err != nil || got != want {
 			t.Errorf("%s: %t, %v, want %t", answer, got, err, want)
 		}
@@ -101,7 +106,8 @@ func TestCanWriteFailsClosed(t *testing.T) {
 		{"dev", forgelab.RouteMembers, forgelab.NotFound404(), fault.Transient},
 		{"dev", forgelab.RouteMembers, forge.Answer(200, nil, "null"), fault.Transient},
 		{"id:7", forgelab.RouteMember, forge.ServerError502HTML(), fault.Transient},
-		{"id:7", forgelab.RouteMember, forge.Answer(200, nil, `{"id":8,"state":"active","access_level":50}`), fault.Transient},
+		{"id:7", forgelab.RouteMember, forge.Answer(200, nil, `{"id":8,"state":"active","access_level":50}`),
+			fault.Transient},
 		{"id:7", forgelab.RouteMember, forgelab.Forbidden403(), fault.Operator},
 	} {
 		b.Inject(forgelab.Fault{Route: c.route, Count: 1, Do: c.do})

@@ -35,8 +35,11 @@ func newActing(t *testing.T) acting {
 	a.SetVisibility(testProject, forgelab.Public)
 	a.CreateProject(testFork, forgelab.ProjectOptions{ForkOf: testProject, Visibility: forgelab.Public})
 	a.push("writer")
-	a.iid = a.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, Source: testFork, SourceBranch: "topic", Author: "writer"})
-	client, err := New(Options{Now: a.time}).Connect(t.Context(), a.URL(), a.event("open").Project, provider.Credentials{Token: a.token.Value, Reach: loopback()})
+	a.iid = a.OpenMergeRequest(forgelab.NewMergeRequest{
+		Target: testProject, Source: testFork, SourceBranch: "topic", Author: "writer",
+	})
+	client, err := New(Options{Now: a.time}).Connect(t.Context(), a.URL(), a.event("open").Project,
+		provider.Credentials{Token: a.token.Value, Reach: loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +51,8 @@ func newActing(t *testing.T) acting {
 func (a acting) time() time.Time { return time.Unix(a.now.Add(1), 0) }
 
 func (a acting) push(by string) string {
-	return a.GitLab.Commit(testFork, "topic", forgelab.Change{Author: by, Files: map[string]string{"x": time.Unix(a.now.Load(), 0).String()}})
+	return a.GitLab.Commit(testFork, "topic",
+		forgelab.Change{Author: by, Files: map[string]string{"x": time.Unix(a.now.Load(), 0).String()}})
 }
 
 // event is the event of an action on the merge request as it is, from a delivery that has just
@@ -90,7 +94,8 @@ func TestActor(t *testing.T) {
 	a.is("a label", "label", "writer", "writer")
 	a.push("stranger")
 	for _, action := range []string{"update", "open", "reopen"} {
-		a.is("an untrusted user's push as "+action, action, map[bool]string{true: "stranger", false: "waits"}[action == "update"], "stranger")
+		a.is("an untrusted user's push as "+action, action,
+			map[bool]string{true: "stranger", false: "waits"}[action == "update"], "stranger")
 	}
 	a.is("a label of before the untrusted user's push", "label", "waits", "")
 	a.SetLabels(testProject, a.iid, "writer", "one", "two")
@@ -132,7 +137,8 @@ func TestActorIsNewestInAnyOrder(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
 	row := func(id int, by, what string) string {
-		return fmt.Sprintf(`{"id":%d,"action":%q,"state":%q,"created_at":"2027-01-01T00:00:00Z","user":{"username":%q}}`, id, what, what, by)
+		return fmt.Sprintf(`{"id":%d,"action":%q,"state":%q,"created_at":"2027-01-01T00:00:00Z","user":{"username":%q}}`, id,
+			what, what, by)
 	}
 	for action, route := range map[string]string{"label": forgelab.RouteMRLabels, "reopen": forgelab.RouteMRStates} {
 		what := map[string]string{"label": "add", "reopen": "reopened"}[action]
@@ -142,11 +148,12 @@ func TestActorIsNewestInAnyOrder(t *testing.T) {
 	}
 }
 
-// What the token may not read confirms nothing, at once; a failed read is retried.
+// A read that the token does not permit confirms nothing, at once. A failed read is retried.
 func TestActorIsUnknownIfHidden(t *testing.T) {
 	t.Parallel()
 	a := newActing(t)
-	for route, action := range map[string]string{forgelab.RouteMRVersions: "open", forgelab.RouteMRStates: "reopen", forgelab.RouteMRLabels: "label", forgelab.RouteEvents: "update"} {
+	for route, action := range map[string]string{forgelab.RouteMRVersions: "open", forgelab.RouteMRStates: "reopen",
+		forgelab.RouteMRLabels: "label", forgelab.RouteEvents: "update"} {
 		for _, do := range []forgelab.Action{forge.ServerError502HTML(), forge.Answer(200, nil, "null")} {
 			a.Inject(forgelab.Fault{Route: route, Count: 1, Do: do})
 			if got, err := a.client.Actor(t.Context(), a.event(action), "writer"); got != "" || !fault.Is(err, fault.Transient) {

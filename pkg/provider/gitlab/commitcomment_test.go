@@ -45,8 +45,9 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 	head := b.Commit("main", map[string]string{"x": "new"})
 	event.Project.DefaultBranch = "forged"
 	for ref, want := range map[string][2]string{
-		"": {"refs/heads/main", head}, "refs/heads/main": {"refs/heads/main", head}, "refs/heads/feature/ü#1": {"refs/heads/feature/ü#1", slashed},
-		"refs/tags/v1": {"refs/tags/v1", old}, "refs/tags/v2": {"refs/tags/v2", old},
+		"": {"refs/heads/main", head}, "refs/heads/main": {"refs/heads/main", head},
+		"refs/heads/feature/ü#1": {"refs/heads/feature/ü#1", slashed},
+		"refs/tags/v1":           {"refs/tags/v1", old}, "refs/tags/v2": {"refs/tags/v2", old},
 	} {
 		event.BaseRef = ref
 		got, err := b.client.Complete(t.Context(), event)
@@ -57,19 +58,21 @@ func TestCompleteCommentOnCommit(t *testing.T) {
 		expected.Project.DefaultBranch = "main"
 		expected.BaseRef, expected.HeadRef, expected.SHA, expected.Commit = want[0], want[0], want[1], got.Commit
 		expected.HappenedAt, expected.Project.OwnerID = got.HappenedAt, got.Project.OwnerID
-		if d := cmp.Diff(expected, got); d != "" || got.Commit.Title != "a change" || got.HappenedAt == nil || got.Project.OwnerID <= 0 {
+		if d := cmp.Diff(expected, got); d != "" || got.Commit.Title != "a change" || got.HappenedAt == nil ||
+			got.Project.OwnerID <= 0 {
 			t.Errorf("%q: %+v %s", ref, got.Commit, d)
 		}
 	}
 	for _, ref := range []string{"refs/heads/gone", "refs/tags/main", "refs/heads/v1"} {
 		event.BaseRef = ref
-		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Ignored) || !strings.Contains(err.Error(), testProject+" has no "+ref) {
+		if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, fault.Ignored) ||
+			!strings.Contains(err.Error(), testProject+" has no "+ref) {
 			t.Errorf("%s: %+v, %v, want an Ignored fault", ref, got, err)
 		}
 	}
 }
 
-// S11: anybody who knows the token can claim that a user has commented, and on what. Only the
+// S11: a sender that knows the token can claim that a user has commented, and on what. Only the
 // comment that GitLab returns counts.
 func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 	const ignored = "ignored"
@@ -78,11 +81,15 @@ func TestCompleteConfirmsCommentOnCommit(t *testing.T) {
 		want   string
 	}{
 		"of another person": {func(_ bench, event *v1alpha1.GitEventSpec) { event.Sender = "admin" }, ignored},
-		"that never was":    {func(_ bench, event *v1alpha1.GitEventSpec) { event.Comment.ID += 1000 }, fault.ReasonNotConfirmed},
+		"that never was": {
+			func(_ bench, event *v1alpha1.GitEventSpec) { event.Comment.ID += 1000 }, fault.ReasonNotConfirmed,
+		},
 		"on another commit": {func(b bench, event *v1alpha1.GitEventSpec) {
 			event.SHA = b.Commit("main", map[string]string{"x": "other"})
 		}, fault.ReasonNotConfirmed},
-		"on no commit": {func(_ bench, event *v1alpha1.GitEventSpec) { event.SHA = strings.Repeat("ab", 20) }, fault.ReasonNotConfirmed},
+		"on no commit": {
+			func(_ bench, event *v1alpha1.GitEventSpec) { event.SHA = strings.Repeat("ab", 20) }, fault.ReasonNotConfirmed,
+		},
 		"of another merge request": {func(b bench, event *v1alpha1.GitEventSpec) {
 			event.Comment.ID = b.Comment(b.PullRequest("topic", "dev"), "ada", "/test").Comment.ID
 		}, fault.ReasonNotConfirmed},
@@ -119,7 +126,8 @@ func TestCompleteWaitsForBranchOfCommit(t *testing.T) {
 	event := b.remarked(b.Commit("main", map[string]string{"x": "y"}), "/test")
 	for _, route := range []string{forgelab.RouteDiscussions, forgelab.RouteBranch, forgelab.RouteProject} {
 		for name, do := range map[string]forge.Action{
-			"an error": forge.ServerError502HTML(), "an empty object": forge.Answer(http.StatusOK, nil, `{}`), "null": forge.Answer(http.StatusOK, nil, `null`),
+			"an error": forge.ServerError502HTML(), "an empty object": forge.Answer(http.StatusOK, nil, `{}`),
+			"null":   forge.Answer(http.StatusOK, nil, `null`),
 			"a page": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
 		} {
 			b.Inject(forgelab.Fault{Route: route, Count: 1, Do: do})

@@ -92,7 +92,8 @@ func TestCompleteOfClosedMergeRequest(t *testing.T) {
 			close(b, event.PullRequest.Number)
 			b.wantFault(t, event, fault.Ignored, "PullRequestClosed")
 			got := b.completes(t, closing)
-			if !got.Closes() || got.SHA != event.SHA || got.Actor != "" && got.Actor != "dev" || !got.HappenedAt.Before(&future) {
+			if !got.Closes() || got.SHA != event.SHA || got.Actor != "" && got.Actor != "dev" ||
+				!got.HappenedAt.Before(&future) {
 				t.Errorf("%+v", got)
 			}
 			closing.PullRequest.AuthorID++
@@ -190,9 +191,11 @@ func TestCompleteNeedsReadableActivity(t *testing.T) {
 		forgelab.RouteMergeRequest: request, forgelab.RouteMRVersions: request, forgelab.RouteNoteGet: note,
 		forgelab.RouteBranch: push, forgelab.RouteEvents: push, forgelab.RouteTag: tag,
 	} {
-		for code, class := range map[int]fault.Class{500: fault.Transient, 502: fault.Transient, 401: fault.Operator, 403: fault.Operator} {
+		for code, class := range map[int]fault.Class{500: fault.Transient, 502: fault.Transient, 401: fault.Operator,
+			403: fault.Operator} {
 			b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(code, nil, `{"message":"x"}`)})
-			if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, class) || fault.Of(err).Reason == fault.ReasonNotConfirmed {
+			if got, err := b.client.Complete(t.Context(), event); got != nil || !fault.Is(err, class) ||
+				fault.Of(err).Reason == fault.ReasonNotConfirmed {
 				t.Errorf("%s %d: %+v, %v, want class %s", route, code, got, err, class)
 			}
 		}

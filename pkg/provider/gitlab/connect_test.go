@@ -24,8 +24,10 @@ func TestBaseURL(t *testing.T) {
 		{"what is configured", "https://git.example.com/", "https://gitlab.com/acme/team/app", "https://git.example.com"},
 		{"the API's address is as good", "https://git.example.com/sub/api/v4/", "", "https://git.example.com/sub"},
 		{"the Repository's own host", "", "https://git.example.com:8443/acme/team/app", "https://git.example.com:8443"},
-		{"and what is in front of the project", "", "https://git.example.com/sub/Acme/Team/app.git/", "https://git.example.com/sub"},
-		{"however the project is written", "", "https://Git.example.com./sub/acme/team/app.GIT.git/", "https://git.example.com/sub"},
+		{"and what is in front of the project", "", "https://git.example.com/sub/Acme/Team/app.git/",
+			"https://git.example.com/sub"},
+		{"however the project is written", "", "https://Git.example.com./sub/acme/team/app.GIT.git/",
+			"https://git.example.com/sub"},
 		{"gitlab.com", "", "https://gitlab.com/acme/team/app", "https://gitlab.com"},
 		{"without a project", "", "https://git.example.com", "https://git.example.com"},
 		{"a Repository without a URL", "", "", "https://gitlab.com"},
@@ -59,11 +61,15 @@ func TestConnectChecksProjectHost(t *testing.T) {
 		{"no encryption", "http://git.example.com/sub", func(p *v1alpha1.Project, _ *provider.Credentials) {
 			p.URL = strings.Replace(p.URL, "https", "http", 1)
 		}},
-		{"the project is not below GitLab's path", "https://git.example.com/other", func(*v1alpha1.Project, *provider.Credentials) {}},
-		{"the page is another project's", "https://git.example.com/sub", func(p *v1alpha1.Project, _ *provider.Credentials) { p.Owner = "acme" }},
-		{"a name with a slash", "https://git.example.com/sub", func(p *v1alpha1.Project, _ *provider.Credentials) { p.Owner, p.Name = "acme", "team/app" }},
+		{"the project is not below GitLab's path", "https://git.example.com/other",
+			func(*v1alpha1.Project, *provider.Credentials) {}},
+		{"the page is another project's", "https://git.example.com/sub",
+			func(p *v1alpha1.Project, _ *provider.Credentials) { p.Owner = "acme" }},
+		{"a name with a slash", "https://git.example.com/sub",
+			func(p *v1alpha1.Project, _ *provider.Credentials) { p.Owner, p.Name = "acme", "team/app" }},
 		{"no id", "https://git.example.com/sub", func(p *v1alpha1.Project, _ *provider.Credentials) { p.ID = 0 }},
-		{"a token with a line in it", "https://git.example.com/sub", func(_ *v1alpha1.Project, c *provider.Credentials) { c.Token = "a\nb" }},
+		{"a token with a line in it", "https://git.example.com/sub",
+			func(_ *v1alpha1.Project, c *provider.Credentials) { c.Token = "a\nb" }},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -114,7 +120,8 @@ func TestRateLimitStopsCalls(t *testing.T) {
 }
 
 func TestLibraryDoesNotRetry(t *testing.T) {
-	for _, how := range []forgelab.Action{forgelab.InternalError500(), forge.Drop(), forgelab.ReadOnly503(), forgelab.Conflict409()} {
+	for _, how := range []forgelab.Action{forgelab.InternalError500(), forge.Drop(), forgelab.ReadOnly503(),
+		forgelab.Conflict409()} {
 		b := newBench(t, forgelab.Options{})
 		b.Inject(forgelab.Fault{Do: how})
 		calls := b.Count("")
@@ -143,25 +150,39 @@ func TestParseAddress(t *testing.T) {
 		base, text string
 		want       address
 	}{
-		"blob":                     {public, "https://gitlab.com/acme/app/-/blob/main/a/b.yaml", address{"acme/app", "main", "a/b.yaml"}},
-		"another spelling of host": {public, "https://GitLab.com:443/acme/app/-/blob/main/b.yaml", address{"acme/app", "main", "b.yaml"}},
-		"raw, of a subgroup":       {public, "https://gitlab.com/acme/a/b/app/-/raw/v1.2/b.yaml", address{"acme/a/b/app", "v1.2", "b.yaml"}},
-		"a branch with a slash":    {public, "https://gitlab.com/acme/app/-/blob/a%2Fb/c%20d.yaml", address{"acme/app", "a/b", "c d.yaml"}},
-		"a full ref":               {public, "https://gitlab.com/acme/app/-/raw/refs/heads/main/b.yaml", address{"acme/app", "main", "b.yaml"}},
-		"a query is no part of it": {public, "https://gitlab.com/acme/app/-/blob/main/b.yaml?ref_type=heads#L1", address{"acme/app", "main", "b.yaml"}},
-		"below a path":             {below, "https://git.example.com:8443/sub/acme/app/-/blob/main/b.yaml", address{"acme/app", "main", "b.yaml"}},
-		"not below the path":       {below, "https://git.example.com:8443/acme/app/-/blob/main/b.yaml", address{}},
-		"another host":             {public, "https://gitlab.com.evil.example/acme/app/-/blob/main/b.yaml", address{}},
-		"another scheme":           {public, "http://gitlab.com/acme/app/-/blob/main/b.yaml", address{}},
-		"a user":                   {public, "https://x@gitlab.com/acme/app/-/blob/main/b.yaml", address{}},
-		"a directory":              {public, "https://gitlab.com/acme/app/-/tree/main/b", address{}},
-		"no path":                  {public, "https://gitlab.com/acme/app/-/blob/main", address{}},
-		"no project":               {public, "https://gitlab.com/-/blob/main/b.yaml", address{}},
-		"no group":                 {public, "https://gitlab.com/app/-/blob/main/b.yaml", address{}},
-		"dots":                     {public, "https://gitlab.com/acme/app/-/blob/main/a/%2e%2e/b.yaml", address{}},
-		"a group that is none":     {public, "https://gitlab.com/ac%2Fme/app/-/blob/main/b.yaml", address{}},
-		"an empty segment":         {public, "https://gitlab.com/acme/app/-/blob//b.yaml", address{}},
-		"GitHub's form":            {public, "https://gitlab.com/acme/app/blob/main/b.yaml", address{}},
+		"blob": {
+			public, "https://gitlab.com/acme/app/-/blob/main/a/b.yaml", address{"acme/app", "main", "a/b.yaml"},
+		},
+		"another spelling of host": {
+			public, "https://GitLab.com:443/acme/app/-/blob/main/b.yaml", address{"acme/app", "main", "b.yaml"},
+		},
+		"raw, of a subgroup": {
+			public, "https://gitlab.com/acme/a/b/app/-/raw/v1.2/b.yaml", address{"acme/a/b/app", "v1.2", "b.yaml"},
+		},
+		"a branch with a slash": {
+			public, "https://gitlab.com/acme/app/-/blob/a%2Fb/c%20d.yaml", address{"acme/app", "a/b", "c d.yaml"},
+		},
+		"a full ref": {
+			public, "https://gitlab.com/acme/app/-/raw/refs/heads/main/b.yaml", address{"acme/app", "main", "b.yaml"},
+		},
+		"a query is no part of it": {
+			public, "https://gitlab.com/acme/app/-/blob/main/b.yaml?ref_type=heads#L1", address{"acme/app", "main", "b.yaml"},
+		},
+		"below a path": {
+			below, "https://git.example.com:8443/sub/acme/app/-/blob/main/b.yaml", address{"acme/app", "main", "b.yaml"},
+		},
+		"not below the path":   {below, "https://git.example.com:8443/acme/app/-/blob/main/b.yaml", address{}},
+		"another host":         {public, "https://gitlab.com.evil.example/acme/app/-/blob/main/b.yaml", address{}},
+		"another scheme":       {public, "http://gitlab.com/acme/app/-/blob/main/b.yaml", address{}},
+		"a user":               {public, "https://x@gitlab.com/acme/app/-/blob/main/b.yaml", address{}},
+		"a directory":          {public, "https://gitlab.com/acme/app/-/tree/main/b", address{}},
+		"no path":              {public, "https://gitlab.com/acme/app/-/blob/main", address{}},
+		"no project":           {public, "https://gitlab.com/-/blob/main/b.yaml", address{}},
+		"no group":             {public, "https://gitlab.com/app/-/blob/main/b.yaml", address{}},
+		"dots":                 {public, "https://gitlab.com/acme/app/-/blob/main/a/%2e%2e/b.yaml", address{}},
+		"a group that is none": {public, "https://gitlab.com/ac%2Fme/app/-/blob/main/b.yaml", address{}},
+		"an empty segment":     {public, "https://gitlab.com/acme/app/-/blob//b.yaml", address{}},
+		"GitHub's form":        {public, "https://gitlab.com/acme/app/blob/main/b.yaml", address{}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

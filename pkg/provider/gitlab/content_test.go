@@ -19,14 +19,17 @@ import (
 // member" (finding 18).
 func TestWrongAnswersAreRetried(t *testing.T) {
 	answers := map[string]forge.Action{
-		"a log-in page":           forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Sign in</html>"),
-		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}}, "<html>Sign in</html>"),
-		"raw text":                forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/plain"}}, "kind: PipelineRun"),
-		"another object":          forge.Answer(http.StatusOK, nil, `{"status":"ok"}`),
-		"a list of other things":  forge.Answer(http.StatusOK, nil, `[{"status":"ok"}]`),
-		"null":                    forge.Answer(http.StatusOK, nil, `null`),
-		"nothing":                 forge.Answer(http.StatusOK, nil, ""),
-		"half of an answer":       forge.Answer(http.StatusOK, http.Header{"Content-Length": {"1000"}}, `[{"name":`),
+		"a log-in page": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html; charset=utf-8"}},
+			"<html>Sign in</html>"),
+		"a page that claims JSON": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"application/json"}},
+			"<html>Sign in</html>"),
+		"raw text": forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/plain"}},
+			"kind: PipelineRun"),
+		"another object":         forge.Answer(http.StatusOK, nil, `{"status":"ok"}`),
+		"a list of other things": forge.Answer(http.StatusOK, nil, `[{"status":"ok"}]`),
+		"null":                   forge.Answer(http.StatusOK, nil, `null`),
+		"nothing":                forge.Answer(http.StatusOK, nil, ""),
+		"half of an answer":      forge.Answer(http.StatusOK, http.Header{"Content-Length": {"1000"}}, `[{"name":`),
 		"half of a file": forge.Answer(http.StatusOK, nil,
 			`{"file_name":"a.yaml","size":17,"encoding":"base64","content":"a2luZA==","content_sha256":"00"}`),
 	}

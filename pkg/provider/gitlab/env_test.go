@@ -52,8 +52,10 @@ func openFake(t *testing.T, o forgelab.Options) (*fake, providertest.Env) {
 		Project: v1alpha1.Project{
 			Owner: "acme/team", Name: "app", ID: f.project.ID, URL: f.project.WebURL, DefaultBranch: "main",
 		},
-		Credentials: provider.Credentials{User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app", Reach: loopback()},
-		FileURL:     func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
+		Credentials: provider.Credentials{
+			User: "ci-bot", Token: f.token.Value, From: "key provider.token of secret ci/app", Reach: loopback(),
+		},
+		FileURL: func(branch, path string) string { return f.project.WebURL + "/-/blob/" + branch + "/" + path },
 		// The mark of the run's name takes part of a description.
 		MaxTitle: maxField - len(" (run-1)"), Length: utf8.RuneCountInString,
 	}
@@ -63,7 +65,9 @@ func openEnv(t *testing.T) providertest.Env {
 	f, w := openFake(t, forgelab.Options{})
 	f.GitLab.Commit(testProject, "main", forgelab.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitLab.Commit(testProject, "topic", forgelab.Change{Message: "topic", Files: map[string]string{"x": "y"}})
-	iid := f.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: "topic", Author: "dev", Title: "a change"})
+	iid := f.OpenMergeRequest(forgelab.NewMergeRequest{
+		Target: testProject, SourceBranch: "topic", Author: "dev", Title: "a change",
+	})
 	for _, d := range []forgelab.Delivery{
 		f.PushDelivery(forgelab.PushEvent{Project: testProject, Ref: "refs/heads/main"}),
 		f.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}),
@@ -120,7 +124,9 @@ func (f *fake) decode(d forgelab.Delivery) *v1alpha1.GitEventSpec {
 
 func (f *fake) Grant(user, role string) {
 	f.AddUser(user)
-	level := map[string]forgelab.Level{"read": forgelab.Reporter, "write": forgelab.Developer, "admin": forgelab.Maintainer}[role]
+	level := map[string]forgelab.Level{
+		"read": forgelab.Reporter, "write": forgelab.Developer, "admin": forgelab.Maintainer,
+	}[role]
 	if level != forgelab.NoAccess {
 		f.SetMember(testProject, user, level)
 	}
@@ -144,7 +150,8 @@ func (f *fake) Fail(op providertest.Operation, how providertest.Failure, count i
 		providertest.ReadFile: forgelab.RouteFile, providertest.AskPermission: forgelab.RouteMembers,
 		providertest.ReadRepository: forgelab.RouteProject, providertest.ReadPull: forgelab.RouteMergeRequest,
 		providertest.AskMember: forgelab.RouteMembers, providertest.AskTeam: forgelab.RouteGroupMembers,
-		providertest.ListComments: forgelab.RouteNoteList, providertest.WriteComment: forgelab.RouteNoteCreate, providertest.EditComment: forgelab.RouteNoteUpdate,
+		providertest.ListComments: forgelab.RouteNoteList, providertest.WriteComment: forgelab.RouteNoteCreate,
+		providertest.EditComment: forgelab.RouteNoteUpdate,
 	}[op]
 	if route == "" {
 		f.t.Fatalf("GitLab has no such operation: %s", op)
@@ -158,19 +165,22 @@ func action(how providertest.Failure) forgelab.Action {
 	}
 	now := time.Now()
 	return map[providertest.Failure]forgelab.Action{
-		providertest.Unavailable:     forge.ServerError502HTML(),
-		providertest.StoredThen502:   forge.ApplyThenAnswer(http.StatusBadGateway),
-		providertest.StoredThenGone:  forge.ApplyThenDrop(),
-		providertest.Disconnected:    forge.Drop(),
-		providertest.Unauthorized:    forgelab.Revoked401(),
-		providertest.Forbidden:       forgelab.Forbidden403(),
-		providertest.NotFound:        forgelab.NotFound404(),
-		providertest.RateLimited:     forgelab.RateLimited(now, now.Add(10*time.Minute)),
-		providertest.SlowDown:        forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}}, "Retry later\n"),
+		providertest.Unavailable:    forge.ServerError502HTML(),
+		providertest.StoredThen502:  forge.ApplyThenAnswer(http.StatusBadGateway),
+		providertest.StoredThenGone: forge.ApplyThenDrop(),
+		providertest.Disconnected:   forge.Drop(),
+		providertest.Unauthorized:   forgelab.Revoked401(),
+		providertest.Forbidden:      forgelab.Forbidden403(),
+		providertest.NotFound:       forgelab.NotFound404(),
+		providertest.RateLimited:    forgelab.RateLimited(now, now.Add(10*time.Minute)),
+		providertest.SlowDown: forge.Answer(http.StatusTooManyRequests, http.Header{"Content-Type": {"text/plain"}},
+			"Retry later\n"),
 		providertest.UnknownRevision: said(http.StatusNotFound, `"404 Commit Not Found"`),
-		providertest.Rejected:        said(http.StatusBadRequest, `{"description":["is too long (maximum is 255 characters)"]}`),
-		providertest.Busy:            forgelab.Conflict409(),
-		providertest.Garbage:         forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}}, "<html>Log in</html>"),
+		providertest.Rejected: said(http.StatusBadRequest,
+			`{"description":["is too long (maximum is 255 characters)"]}`),
+		providertest.Busy: forgelab.Conflict409(),
+		providertest.Garbage: forge.Answer(http.StatusOK, http.Header{"Content-Type": {"text/html"}},
+			"<html>Log in</html>"),
 	}[how]
 }
 
@@ -187,7 +197,8 @@ func (f *fake) Checks(sha string) []providertest.Check {
 // asCheck reads a status as users do: the run's name is in brackets at the end of the description.
 func asCheck(s forgelab.CommitStatus) providertest.Check {
 	c := providertest.Check{
-		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL, Updates: s.Updates,
+		ID: fmt.Sprintf("%d/%d", s.PipelineID, s.ID), Name: s.Name, Title: s.Description, DetailsURL: s.TargetURL,
+		Updates: s.Updates,
 	}
 	if at := strings.LastIndex(s.Description, " ("); at >= 0 {
 		c.Title, c.ExternalID = s.Description[:at], strings.TrimSuffix(s.Description[at+2:], ")")

@@ -22,12 +22,16 @@ func forked(t *testing.T, visibility, user string) (bench, int64) {
 	b := newBench(t, forgelab.Options{})
 	b.SetVisibility(testProject, forgelab.Public)
 	b.CreateProject(testFork, forgelab.ProjectOptions{ForkOf: testProject, Visibility: visibility})
-	b.GitLab.Commit(testFork, "main", forgelab.Change{Message: "theirs", Author: "stranger", Files: map[string]string{"x": "z"}})
-	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, Source: testFork, SourceBranch: "main", Author: "stranger"})
+	b.GitLab.Commit(testFork, "main",
+		forgelab.Change{Message: "theirs", Author: "stranger", Files: map[string]string{"x": "z"}})
+	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{
+		Target: testProject, Source: testFork, SourceBranch: "main", Author: "stranger",
+	})
 	spec := b.decode(b.MergeRequestDelivery(forgelab.MergeRequestEvent{Project: testProject, IID: iid, Action: "open"}))
 	b.head = git.Head{SHA: spec.SHA, Project: spec.Project, Ref: spec.HeadRef, PullRequest: spec.PullRequest}
 	if user != "" {
-		client, err := New(Options{}).Connect(t.Context(), b.URL(), spec.Project, provider.Credentials{Token: b.CreateToken(forgelab.NewToken{User: user}).Value, Reach: loopback()})
+		client, err := New(Options{}).Connect(t.Context(), b.URL(), spec.Project,
+			provider.Credentials{Token: b.CreateToken(forgelab.NewToken{User: user}).Value, Reach: loopback()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +69,8 @@ func TestPutOmitsForkBranchAtTarget(t *testing.T) {
 
 // E10, L3, L4.
 func TestPutWritesOneNoteForFork(t *testing.T) {
-	for name, visibility := range map[string]string{"403 of a public fork": forgelab.Public, "404 of a private fork": forgelab.Private} {
+	for name, visibility := range map[string]string{"403 of a public fork": forgelab.Public,
+		"404 of a private fork": forgelab.Private} {
 		t.Run(name, func(t *testing.T) {
 			b, iid := forked(t, visibility, "")
 			for i := range 130 { // our note is found behind many others
@@ -92,11 +97,13 @@ func TestPutWritesOneNoteForFork(t *testing.T) {
 					t.Errorf("step %d: whether the fork takes a status was asked: %t", i, asked)
 				}
 				notes := b.ours(iid)
-				if len(notes) != 1 || !strings.Contains(notes[0].Body, step.want) || !strings.Contains(notes[0].Body, "**Plumbline / build** has") {
+				if len(notes) != 1 || !strings.Contains(notes[0].Body, step.want) ||
+					!strings.Contains(notes[0].Body, "**Plumbline / build** has") {
 					t.Fatalf("step %d: %+v", i, notes)
 				}
 			}
-			if got := b.ours(iid)[0].Body; !strings.Contains(got, "a table") || !strings.Contains(got, "[here](https://console.example/build-1)") {
+			if got := b.ours(iid)[0].Body; !strings.Contains(got, "a table") ||
+				!strings.Contains(got, "[here](https://console.example/build-1)") {
 				t.Errorf("the note: %s", got)
 			}
 			again := check(status.InProgress, "")
@@ -191,12 +198,18 @@ func TestPutWritesNoteOnlyAfterRefusal(t *testing.T) {
 		fault forgelab.Fault
 		class fault.Class
 	}{
-		{"the fork's statuses cannot be read", forgelab.Fault{Route: forgelab.RouteStatusList, Do: forge.ServerError502HTML()}, fault.Transient},
-		{"the fork cannot be written to", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.InternalError500()}, fault.Transient},
-		{"GitLab is busy with the commit", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.Conflict409()}, fault.Transient},
-		{"the token is refused", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.Revoked401()}, fault.Operator},
-		{"the merge request cannot be read", forgelab.Fault{Route: forgelab.RouteMergeRequest, Do: forge.Drop()}, fault.Transient},
-		{"the fork is gone once, then there", forgelab.Fault{Route: forgelab.RouteStatusList, Do: forgelab.NotFound404()}, fault.Transient},
+		{"the fork's statuses cannot be read",
+			forgelab.Fault{Route: forgelab.RouteStatusList, Do: forge.ServerError502HTML()}, fault.Transient},
+		{"the fork cannot be written to", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.InternalError500()},
+			fault.Transient},
+		{"GitLab is busy with the commit", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.Conflict409()},
+			fault.Transient},
+		{"the token is refused", forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.Revoked401()},
+			fault.Operator},
+		{"the merge request cannot be read", forgelab.Fault{Route: forgelab.RouteMergeRequest, Do: forge.Drop()},
+			fault.Transient},
+		{"the fork is gone once, then there", forgelab.Fault{Route: forgelab.RouteStatusList, Do: forgelab.NotFound404()},
+			fault.Transient},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -215,7 +228,8 @@ func TestPutWritesNoteOnlyAfterRefusal(t *testing.T) {
 	t.Run("the fork is down while it is asked for the third time", func(t *testing.T) {
 		b, iid := forked(t, forgelab.Private, "")
 		b.Inject(forgelab.Fault{Route: forgelab.RouteProject, From: 3, Count: 1, Do: forge.ServerError502HTML()})
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err, fault.Transient) || len(b.ours(iid)) != 0 {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err,
+			fault.Transient) || len(b.ours(iid)) != 0 {
 			t.Errorf("%v: %+v", err, b.ours(iid))
 		}
 		b.put(t, "", check(status.Queued, ""))
@@ -223,7 +237,8 @@ func TestPutWritesNoteOnlyAfterRefusal(t *testing.T) {
 	t.Run("a note that was stored and not answered is found", func(t *testing.T) {
 		b, iid := forked(t, forgelab.Private, "")
 		b.Inject(forgelab.Fault{Route: forgelab.RouteNoteCreate, Count: 1, Do: forge.ApplyThenAnswer(http.StatusBadGateway)})
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err, fault.Transient) || !fault.Of(err).Unknown {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false); !fault.Is(err,
+			fault.Transient) || !fault.Of(err).Unknown {
 			t.Errorf("%v, want a Transient fault whose outcome is unknown", err)
 		}
 		b.put(t, "", check(status.Completed, status.Success))

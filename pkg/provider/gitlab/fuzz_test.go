@@ -40,14 +40,16 @@ func FuzzDecode(f *testing.F) {
 			continue
 		}
 		for _, old := range []string{
-			`"ref":"`, `"default_branch":"`, `"url":"`, `"path_with_namespace":"`, `"username":"`, `"user_username":"`, `"web_url":"https://`,
+			`"ref":"`, `"default_branch":"`, `"url":"`, `"path_with_namespace":"`, `"username":"`, `"user_username":"`,
+			`"web_url":"https://`,
 			`"title":"`, `"source_branch":"`, `"message":"`,
 		} {
 			for _, text := range []string{strings.Repeat("x", 3000), strings.Repeat("x", 300), `\u0000`, "\xff", `\ud800`} {
 				f.Add(event, bytes.ReplaceAll(compact.Bytes(), []byte(old), []byte(old+text)))
 			}
 		}
-		for old, long := range map[string]string{"acme/team/app": strings.Repeat("x/", 600) + "app", "team/app": "team/" + strings.Repeat("x", 300), "gitlab.example.com": strings.Repeat("x", 300)} {
+		for old, long := range map[string]string{"acme/team/app": strings.Repeat("x/", 600) + "app",
+			"team/app": "team/" + strings.Repeat("x", 300), "gitlab.example.com": strings.Repeat("x", 300)} {
 			f.Add(event, bytes.ReplaceAll(compact.Bytes(), []byte(old), []byte(long)))
 		}
 		f.Add(event, bytes.Replace(compact.Bytes(), []byte(`"project":`), []byte(`"Project":{},"project":`), 1))
@@ -77,9 +79,11 @@ func FuzzDecode(f *testing.F) {
 // An accepted address of a file on GitLab names a project and a path below it, and nothing else.
 func FuzzAddress(f *testing.F) {
 	for _, address := range []string{
-		"https://git.example/sub/acme/app/-/blob/main/a.yaml", "https://git.example/sub/a/b/c/-/raw/refs/heads/a%2Fb/c/d.yaml",
+		"https://git.example/sub/acme/app/-/blob/main/a.yaml",
+		"https://git.example/sub/a/b/c/-/raw/refs/heads/a%2Fb/c/d.yaml",
 		"https://git.example/sub/acme/app/-/raw/x/../../y", "https://git.example/sub/acme/app/-/blob/main/%2e%2e/x",
-		"https://git.example/sub/acme/..%2f/-/blob/main/x", "https://u@git.example/sub/a/b/-/blob/c/d", "https://git.example:443/sub/a/b/-/blob/c/d?x#y",
+		"https://git.example/sub/acme/..%2f/-/blob/main/x", "https://u@git.example/sub/a/b/-/blob/c/d",
+		"https://git.example:443/sub/a/b/-/blob/c/d?x#y",
 	} {
 		f.Add(address)
 	}
@@ -92,7 +96,8 @@ func FuzzAddress(f *testing.F) {
 		if !ok {
 			return
 		}
-		if !delivery.ValidPath(at.project) || at.ref == "" || at.path == "" || path.IsAbs(at.path) || path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
+		if !delivery.ValidPath(at.project) || at.ref == "" || at.path == "" || path.IsAbs(at.path) ||
+			path.Clean(at.path) != at.path || strings.Contains(at.path, "..") {
 			t.Errorf("%q became %+v", text, at)
 		}
 	})

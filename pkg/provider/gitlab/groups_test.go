@@ -17,7 +17,8 @@ func TestInTeamOfGroup(t *testing.T) {
 	b.CreateGroup("acme/team/releasers")
 	b.CreateGroup("secret/club")
 	ids := map[string]int64{}
-	for user, path := range map[string]string{"direct": "acme/team/releasers", "above": "acme", "beside": testProject, "blocked": "acme/team/releasers", "club": "secret/club"} {
+	for user, path := range map[string]string{"direct": "acme/team/releasers", "above": "acme", "beside": testProject,
+		"blocked": "acme/team/releasers", "club": "secret/club"} {
 		ids[user] = b.AddUser(user).ID
 		b.SetMember(path, user, forgelab.Guest)
 	}
@@ -33,7 +34,8 @@ func TestInTeamOfGroup(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"club", fmt.Sprintf("id:%d", ids["club"])} {
-		if got, err := b.client.InTeam(t.Context(), "secret/club", name); got || fault.Of(err) == nil || fault.Of(err).Reason != fault.ReasonTeamNotFound {
+		if got, err := b.client.InTeam(t.Context(), "secret/club", name); got || fault.Of(err) == nil ||
+			fault.Of(err).Reason != fault.ReasonTeamNotFound {
 			t.Errorf("%s in a group that is hidden: %t, %v, want that it is not there", name, got, err)
 		}
 	}

@@ -19,11 +19,14 @@ import (
 func TestHeads(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	begin := time.Now().Add(-time.Hour)
-	main := h.GitLab.Commit(testProject, "main", forgelab.Change{Message: "second", Files: map[string]string{"README.md": "more"}})
-	topic := h.GitLab.Commit(testProject, "topic", forgelab.Change{Message: "a change", Files: map[string]string{"a": "1"}})
+	main := h.GitLab.Commit(testProject, "main",
+		forgelab.Change{Message: "second", Files: map[string]string{"README.md": "more"}})
+	topic := h.GitLab.Commit(testProject, "topic",
+		forgelab.Change{Message: "a change", Files: map[string]string{"a": "1"}})
 	number := h.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, SourceBranch: "topic"})
 	heads, err := h.log.Heads(t.Context(), begin)
-	if err != nil || len(heads) != 2 || heads[0].Pull != 0 || heads[0].Branch != "main" || heads[0].SHA != main || heads[0].At.Before(begin) ||
+	if err != nil || len(heads) != 2 || heads[0].Pull != 0 || heads[0].Branch != "main" || heads[0].SHA != main ||
+		heads[0].At.Before(begin) ||
 		heads[1] != (provider.Head{Pull: number, Branch: "topic", SHA: topic}) {
 		t.Fatalf("%+v, %v", heads, err)
 	}
@@ -44,7 +47,9 @@ func TestHeads(t *testing.T) {
 // failed read is not an empty list.
 func TestHeadsThatCannotBeRead(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
-	off := h.Inject(forge.Fault{Route: forgelab.RouteMergeRequests, Do: forge.Answer(http.StatusForbidden, nil, `{"message":"403 Forbidden"}`)})
+	off := h.Inject(forge.Fault{
+		Route: forgelab.RouteMergeRequests, Do: forge.Answer(http.StatusForbidden, nil, `{"message":"403 Forbidden"}`),
+	})
 	if heads, err := h.log.Heads(t.Context(), time.Time{}); err != nil || len(heads) != 1 {
 		t.Errorf("without merge requests: %+v, %v", heads, err)
 	}

@@ -30,7 +30,9 @@ func openHooked(t *testing.T, level forgelab.Level) *hooked {
 	f, w := openFake(t, forgelab.Options{})
 	h := &hooked{fake: f, w: w}
 	h.answer.Store(http.StatusServiceUnavailable)
-	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(int(h.answer.Load())) }))
+	receiver := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(int(h.answer.Load()))
+	}))
 	t.Cleanup(receiver.Close)
 	f.GitLab.Commit(testProject, "main", forgelab.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	h.hook = f.AddHook(testProject, receiver.URL, testSecret)
@@ -62,12 +64,14 @@ func TestHookLogResendsFailedAttempts(t *testing.T) {
 	h := openHooked(t, forgelab.Maintainer)
 	first, none := h.send(t, true), h.send(t, false)
 	hooks, err := h.log.Hooks(t.Context())
-	if err != nil || len(hooks) != 2 || hooks[1].ID != h.hook || hooks[1].Project != h.project.ID || hooks[1].State != provider.HookCalled {
+	if err != nil || len(hooks) != 2 || hooks[1].ID != h.hook || hooks[1].Project != h.project.ID ||
+		hooks[1].State != provider.HookCalled {
 		t.Fatalf("hooks: %+v %v", hooks, err)
 	}
 	failed, more, err := h.log.Attempts(t.Context(), h.hook, true, 1)
 	if err != nil || more || len(failed) != 2 || failed[1].GUID != first || failed[0].GUID != none ||
-		!failed[1].Starts || failed[0].Starts || failed[1].Status != 503 || failed[1].At.IsZero() || failed[1].ID >= failed[0].ID {
+		!failed[1].Starts || failed[0].Starts || failed[1].Status != 503 || failed[1].At.IsZero() ||
+		failed[1].ID >= failed[0].ID {
 		t.Fatalf("failed: %+v %v %v", failed, more, err)
 	}
 	if status, err := h.log.Resend(t.Context(), h.hook, failed[1].ID); status != 503 || err != nil {
@@ -132,7 +136,8 @@ func TestHookLogRefusesOversizedPage(t *testing.T) {
 		_, _ = rw.Write([]byte("[" + strings.Repeat(`{"id":1},`, entries-1) + `{"id":1}]`)) // each page is full
 	}))
 	t.Cleanup(server.Close)
-	log, err := New(Options{}).Hooks(server.URL, v1alpha1.Project{Owner: "acme", Name: "app", URL: server.URL + "/acme/app"}, provider.Credentials{Token: "t", Reach: loopback()})
+	log, err := New(Options{}).Hooks(server.URL, v1alpha1.Project{Owner: "acme", Name: "app",
+		URL: server.URL + "/acme/app"}, provider.Credentials{Token: "t", Reach: loopback()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +145,8 @@ func TestHookLogRefusesOversizedPage(t *testing.T) {
 		t.Errorf("a full page: %d, %v", len(page), err)
 	}
 	entries = 10_000
-	if page, _, err := log.Attempts(t.Context(), 7, true, 1); fault.Of(err) == nil || fault.Of(err).Reason != provider.ReasonBadAnswer {
+	if page, _, err := log.Attempts(t.Context(), 7, true, 1); fault.Of(err) == nil ||
+		fault.Of(err).Reason != provider.ReasonBadAnswer {
 		t.Errorf("%d are kept of a page, %v", len(page), err)
 	}
 }
@@ -166,10 +172,12 @@ func TestHookLogErrors(t *testing.T) {
 	for range 3 {
 		h.send(t, true)
 	}
-	if hooks, err := h.log.Hooks(t.Context()); err != nil || hooks[1].State != provider.HookPaused || hooks[1].Until.IsZero() {
+	if hooks, err := h.log.Hooks(t.Context()); err != nil || hooks[1].State != provider.HookPaused ||
+		hooks[1].Until.IsZero() {
 		t.Errorf("after four failures: %+v %v", hooks, err)
 	}
-	if _, err := h.log.Resend(t.Context(), h.hook, failed[0].ID); fault.Of(err) == nil || fault.Of(err).Reason != "HookPaused" {
+	if _, err := h.log.Resend(t.Context(), h.hook, failed[0].ID); fault.Of(err) == nil ||
+		fault.Of(err).Reason != "HookPaused" {
 		t.Errorf("resend of a paused hook: %v", err)
 	}
 	h.SetHookURL(h.hook, "http://127.0.0.1:1")
@@ -188,7 +196,7 @@ func TestResendLimit(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	refused := false
-	for range 11 { // five in one minute and five in the next, if it begins meanwhile
+	for range 11 { // five in one minute and five in the next, if that starts during the loop
 		_, err := h.log.Resend(t.Context(), h.hook, all[0].ID)
 		refused = refused || fault.Is(err, fault.Throttled)
 	}

@@ -44,7 +44,8 @@ func TestNoteIsOfCurrentHead(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			old, iid := forked(t, forgelab.Private, "")
 			head := old
-			head.head.SHA = old.GitLab.Commit(testFork, "main", forgelab.Change{Message: "again", Author: "stranger", Files: map[string]string{"x": "zz"}})
+			head.head.SHA = old.GitLab.Commit(testFork, "main",
+				forgelab.Change{Message: "again", Author: "stranger", Files: map[string]string{"x": "zz"}})
 			c.report(t, old, head)
 			notes := head.ours(iid)
 			if len(notes) != 1 || !strings.Contains(notes[0].Body, c.want) {
@@ -85,7 +86,8 @@ func TestLateNoteIsDeleted(t *testing.T) {
 		if notes := b.ours(iid); len(notes) != 1 || !strings.Contains(notes[0].Body, "Title of completedsuccess") {
 			t.Errorf("known %t: %+v, want one note with the verdict", known, notes)
 		}
-		if !slices.ContainsFunc(b.Notes(testProject, iid), func(n forgelab.Note) bool { return n.Author == "stranger" && n.Body == late }) {
+		if !slices.ContainsFunc(b.Notes(testProject, iid),
+			func(n forgelab.Note) bool { return n.Author == "stranger" && n.Body == late }) {
 			t.Errorf("known %t: somebody else's note was deleted", known)
 		}
 	}

@@ -19,8 +19,11 @@ func TestPullsNameSourceAndTarget(t *testing.T) {
 	b.SetBranch(testProject, "old", b.head.SHA, "dev")
 	first := b.GitLab.Commit(testProject, "main", forgelab.Change{Message: "one", Files: map[string]string{"x": "1"}})
 	fork := b.CreateProject(testFork, forgelab.ProjectOptions{ForkOf: testProject, Visibility: forgelab.Public})
-	theirs := b.GitLab.Commit(testFork, "main", forgelab.Change{Message: "theirs", Author: "stranger", Files: map[string]string{"y": "z"}})
-	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{Target: testProject, TargetBranch: "old", Source: testFork, SourceBranch: "main", Author: "stranger"})
+	theirs := b.GitLab.Commit(testFork, "main",
+		forgelab.Change{Message: "theirs", Author: "stranger", Files: map[string]string{"y": "z"}})
+	iid := b.OpenMergeRequest(forgelab.NewMergeRequest{
+		Target: testProject, TargetBranch: "old", Source: testFork, SourceBranch: "main", Author: "stranger",
+	})
 	want := git.Pull{Number: iid, Open: true, SHA: theirs, BaseRef: "old", HeadRef: "main", HeadProjectID: fork.ID}
 	for _, sha := range []string{first, theirs} {
 		got, err := b.client.Pulls(t.Context(), sha)

@@ -124,7 +124,8 @@ func TestOrphanedStatusIsClosedOnItsRef(t *testing.T) {
 // not left pending there.
 func TestStatusOfEarlierVersionIsClosed(t *testing.T) {
 	for name, last := range map[string]status.Check{
-		"its run goes on": of("release-1", status.Completed, status.Failure), "its event is gone": of("release-1", status.Completed, status.Cancelled),
+		"its run goes on":   of("release-1", status.Completed, status.Failure),
+		"its event is gone": of("release-1", status.Completed, status.Cancelled),
 	} {
 		b := newBench(t, forgelab.Options{})
 		b.put(t, "", of("main-1", status.Completed, status.Success))

@@ -22,7 +22,9 @@ func TestStatusKeepsItsName(t *testing.T) {
 		Runs: []v1alpha1.Run{{Pipeline: "build", Namespace: "ci", Name: "build-1", UID: "1"}},
 	}}
 	show := func(application string) string {
-		checks := status.Desired(status.Input{Application: application, Event: event, Runs: []status.RunState{{Run: event.Status.Runs[0]}}})
+		checks := status.Desired(status.Input{
+			Application: application, Event: event, Runs: []status.RunState{{Run: event.Status.Runs[0]}},
+		})
 		id := b.put(t, "", checks[0])
 		event.Status.Checks = []v1alpha1.Check{{Key: checks[0].Key, Name: checks[0].Name, ID: id}}
 		return b.states(testProject)
@@ -52,7 +54,8 @@ func TestPutRefusesAnotherProjectOfSamePath(t *testing.T) {
 		t.Fatal(err)
 	}
 	sha := f.GitLab.Commit(path, "main", forgelab.Change{Message: "the same", Files: map[string]string{"x": "y"}})
-	_, err = client.Put(t.Context(), git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}, "", check(status.Completed, status.Success), false)
+	_, err = client.Put(t.Context(), git.Head{SHA: sha, Project: w.Project, Ref: "refs/heads/main"}, "",
+		check(status.Completed, status.Success), false)
 	if shown := f.StatusesFor(path, sha); err == nil || len(shown) != 0 {
 		t.Errorf("error %v, and it shows %v", err, shown)
 	}

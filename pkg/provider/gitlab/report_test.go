@@ -33,8 +33,9 @@ func newBench(t *testing.T, o forgelab.Options) bench {
 
 func check(state status.State, conclusion status.Conclusion) status.Check {
 	return status.Check{
-		Key: "run", Name: "Plumbline / build", ExternalID: "build-1", State: state, Conclusion: conclusion, Title: "Title of " + string(state+status.State(conclusion)),
-		Text: "a table", DetailsURL: "https://console.example/build-1",
+		Key: "run", Name: "Plumbline / build", ExternalID: "build-1", State: state, Conclusion: conclusion,
+		Title: "Title of " + string(state+status.State(conclusion)),
+		Text:  "a table", DetailsURL: "https://console.example/build-1",
 	}
 }
 
@@ -69,7 +70,8 @@ func TestStates(t *testing.T) {
 		b := newBench(t, forgelab.Options{})
 		b.put(t, "", c.check)
 		shown := b.StatusesFor(testProject, b.head.SHA)[0]
-		if shown.State != c.want || shown.Ref != "main" || shown.Description != c.check.Title+" (build-1)" || shown.TargetURL != c.check.DetailsURL {
+		if shown.State != c.want || shown.Ref != "main" || shown.Description != c.check.Title+" (build-1)" ||
+			shown.TargetURL != c.check.DetailsURL {
 			t.Errorf("%+v, want %s", shown, c.want)
 		}
 	}
@@ -87,11 +89,13 @@ func TestSkippedIsCanceledOnOldServer(t *testing.T) {
 func TestDescriptionHasWordsWithoutURL(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	refused := check(status.Completed, status.Failure)
-	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure", "There was <b>an error</b>:\n\n```\nno such task\n```", ""
+	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure",
+		"There was <b>an error</b>:\n\n```\nno such task\n```", ""
 	refused.Words = "admission webhook said:\n no such task " + strings.Repeat("ü", 300)
 	b.put(t, "", refused)
 	got := b.StatusesFor(testProject, b.head.SHA)[0].Description
-	if !strings.HasPrefix(got, "pipelinerun start failure: admission webhook said: no such task") || !strings.HasSuffix(got, "… (build-1)") || len([]rune(got)) != 255 {
+	if !strings.HasPrefix(got, "pipelinerun start failure: admission webhook said: no such task") ||
+		!strings.HasSuffix(got, "… (build-1)") || len([]rune(got)) != 255 {
 		t.Errorf("%d characters: %s", len([]rune(got)), got)
 	}
 }
@@ -102,14 +106,16 @@ func TestPutIsIdempotentOnAllServers(t *testing.T) {
 		id := b.put(t, "", check(status.Queued, ""))
 		other := check(status.Queued, "")
 		other.Title = "Waiting for quota"
-		steps := []status.Check{check(status.Queued, ""), other, check(status.InProgress, ""), check(status.InProgress, ""), check(status.Queued, "")}
+		steps := []status.Check{check(status.Queued, ""), other, check(status.InProgress, ""), check(status.InProgress, ""),
+			check(status.Queued, "")}
 		for i, c := range steps {
 			if again := b.put(t, id, c); again != id {
 				t.Errorf("%+v, step %d: id %s, want %s", o, i, again, id)
 			}
 		}
 		for range 2 {
-			if again := b.put(t, id, check(status.Completed, status.Success)); again != id || b.states(testProject) != "success" {
+			if again := b.put(t, id, check(status.Completed, status.Success)); again != id ||
+				b.states(testProject) != "success" {
 				t.Errorf("%+v: id %s, want %s: %s", o, again, id, b.states(testProject))
 			}
 		}
@@ -154,7 +160,9 @@ func TestNewRunReplacesStatusOfSameCommit(t *testing.T) {
 
 func TestRefusedTransitionIsCompared(t *testing.T) {
 	refuse := func(b bench, count int) {
-		b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Count: count, Do: forgelab.CannotTransition400("run", "running")})
+		b.Inject(forgelab.Fault{
+			Route: forgelab.RouteStatusCreate, Count: count, Do: forgelab.CannotTransition400("run", "running"),
+		})
 	}
 	t.Run("what is shown is what was meant", func(t *testing.T) {
 		b := newBench(t, forgelab.Options{})
@@ -181,7 +189,8 @@ func TestRefusedTransitionIsCompared(t *testing.T) {
 	t.Run("nothing of the run is shown", func(t *testing.T) {
 		b := newBench(t, forgelab.Options{})
 		refuse(b, 1)
-		if _, err := b.client.Put(t.Context(), b.head, "", check(status.InProgress, ""), false); !fault.Is(err, fault.Transient) {
+		if _, err := b.client.Put(t.Context(), b.head, "", check(status.InProgress, ""), false); !fault.Is(err,
+			fault.Transient) {
 			t.Errorf("%v, want a Transient fault", err)
 		}
 	})
@@ -212,7 +221,8 @@ func TestTokenWithoutStatusPermissionIsOperatorFault(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteStatusCreate, Do: forgelab.InsufficientScope403()})
 	_, err := b.client.Put(t.Context(), b.head, "", check(status.Queued, ""), false)
-	if !fault.Is(err, fault.Operator) || !strings.Contains(err.Error(), "scope api") || !strings.Contains(err.Error(), "Developer") {
+	if !fault.Is(err, fault.Operator) || !strings.Contains(err.Error(), "scope api") ||
+		!strings.Contains(err.Error(), "Developer") {
 		t.Errorf("%v, want an Operator fault that says what the token needs", err)
 	}
 	if strings.Contains(err.Error(), b.token.Value) {
@@ -226,7 +236,8 @@ func TestLateReportIsCorrected(t *testing.T) {
 	id := b.put(t, "", check(status.Completed, status.Success))
 	late := makeStatus(check(status.InProgress, ""))
 	r, _ := b.client.Reporter.(*repository)
-	if _, err := r.set(t.Context(), place{project: testProject}, b.head.SHA, late, 0); err != nil || b.states(testProject) != "success running" {
+	if _, err := r.set(t.Context(), place{project: testProject}, b.head.SHA, late, 0); err != nil ||
+		b.states(testProject) != "success running" {
 		t.Fatalf("%v: %s, want the late report to be shown", err, b.states(testProject))
 	}
 	if b.put(t, id, check(status.Completed, status.Success)); b.states(testProject) != "success success" {

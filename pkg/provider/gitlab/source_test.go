@@ -48,7 +48,8 @@ func TestFilesLimits(t *testing.T) {
 	}
 	sha := b.Commit("main", files)
 	for dir, reason := range map[string]string{".tekton": "TooManyFiles", "big": "FilesTooLarge"} {
-		if _, err := b.client.Files(t.Context(), sha, dir); fault.Of(err) == nil || fault.Of(err).Class != fault.Invalid || fault.Of(err).Reason != reason {
+		if _, err := b.client.Files(t.Context(), sha, dir); fault.Of(err) == nil || fault.Of(err).Class != fault.Invalid ||
+			fault.Of(err).Reason != reason {
 			t.Errorf("%s: %v, want Invalid %s", dir, err, reason)
 		}
 	}
@@ -57,7 +58,8 @@ func TestFilesLimits(t *testing.T) {
 // A fork's commits are read from the target, which needs no membership in the fork.
 func TestFilesOfForkAreReadFromTarget(t *testing.T) {
 	b, _ := forked(t, forgelab.Private, "")
-	sha := b.GitLab.Commit(testFork, "main", forgelab.Change{Author: "stranger", Files: map[string]string{".tekton/a.yaml": "theirs"}})
+	sha := b.GitLab.Commit(testFork, "main",
+		forgelab.Change{Author: "stranger", Files: map[string]string{".tekton/a.yaml": "theirs"}})
 	got, err := b.client.Files(t.Context(), sha, ".tekton")
 	if err != nil || len(got) != 1 || string(got[0].Data) != "theirs" {
 		t.Errorf("%+v, %v", got, err)
@@ -71,7 +73,8 @@ func TestMissingFiles(t *testing.T) {
 		class   fault.Class
 		reason  string
 	}{
-		{"a project that GitLab hides (L4)", func(b bench) { b.DeleteProject(testProject) }, fault.Operator, "RepositoryNotReadable"},
+		{"a project that GitLab hides (L4)", func(b bench) { b.DeleteProject(testProject) }, fault.Operator,
+			"RepositoryNotReadable"},
 		{"a project that another one took the path of", func(b bench) {
 			b.DeleteProject(testProject)
 			b.CreateProject(testProject, forgelab.ProjectOptions{Visibility: forgelab.Public})
@@ -80,13 +83,16 @@ func TestMissingFiles(t *testing.T) {
 			b.Inject(forgelab.Fault{Route: forgelab.RouteFile, Do: forgelab.NotFound404(), From: 2})
 		}, fault.Transient, "CommitUnknown"},
 		{"a file that is not what its digest says", func(b bench) {
-			b.Inject(forgelab.Fault{Route: forgelab.RouteFile, Do: forge.Answer(http.StatusOK, nil, `{"size":1,"encoding":"base64","content":"eA==","content_sha256":"00"}`)})
+			b.Inject(forgelab.Fault{Route: forgelab.RouteFile,
+				Do: forge.Answer(http.StatusOK, nil, `{"size":1,"encoding":"base64","content":"eA==","content_sha256":"00"}`)})
 		}, fault.Transient, "BadAnswer"},
 		{"a list that is none", func(b bench) {
 			b.Inject(forgelab.Fault{Route: forgelab.RouteTree, Do: forge.Answer(http.StatusOK, nil, "null")})
 		}, fault.Transient, "BadAnswer"},
 		{"a list without an end", func(b bench) {
-			b.Inject(forgelab.Fault{Route: forgelab.RouteTree, Do: forge.Answer(http.StatusOK, http.Header{"X-Next-Page": {"2"}}, "[]")})
+			b.Inject(forgelab.Fault{
+				Route: forgelab.RouteTree, Do: forge.Answer(http.StatusOK, http.Header{"X-Next-Page": {"2"}}, "[]"),
+			})
 		}, fault.Operator, "TooMany"},
 	}
 	for _, c := range cases {
@@ -105,7 +111,8 @@ func TestMissingFiles(t *testing.T) {
 func TestFileFarTooLargeIsInvalid(t *testing.T) {
 	f, w := openFake(t, forgelab.Options{})
 	sha := f.Commit("main", map[string]string{"x": strings.Repeat("x", 1<<16)})
-	client, err := New(Options{Limits: provider.Limits{Answer: 1 << 15}}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
+	client, err := New(Options{Limits: provider.Limits{Answer: 1 << 15}}).Connect(t.Context(), w.BaseURL, w.Project,
+		w.Credentials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,9 +154,11 @@ func TestChangedByPush(t *testing.T) {
 		before string
 		want   git.Changes
 	}{
-		{"all commits of a push count", before, git.Changes{Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}}},
+		{"all commits of a push count", before,
+			git.Changes{Added: []string{"new"}, Modified: []string{"a"}, Deleted: []string{"b"}}},
 		{"a new branch tells of its head", "", git.Changes{Modified: []string{"a"}, Deleted: []string{"b"}}},
-		{"what a forced push replaced may be gone", gone, git.Changes{Modified: []string{"a"}, Deleted: []string{"b"}, Truncated: true}},
+		{"what a forced push replaced may be gone", gone,
+			git.Changes{Modified: []string{"a"}, Deleted: []string{"b"}, Truncated: true}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,8 +168,11 @@ func TestChangedByPush(t *testing.T) {
 			}
 		})
 	}
-	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"}],"compare_timeout":true}`)})
-	if got, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: after, Before: before}); err != nil || !got.Truncated {
+	b.Inject(forgelab.Fault{
+		Route: forgelab.RouteCompare, Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"}],"compare_timeout":true}`),
+	})
+	if got, err := b.client.Changed(t.Context(), &v1alpha1.GitEventSpec{SHA: after, Before: before}); err != nil ||
+		!got.Truncated {
 		t.Errorf("%+v, %v, want it truncated", got, err)
 	}
 }
@@ -185,7 +197,8 @@ func TestChangedComparesLargeMergeRequest(t *testing.T) {
 	expect("a comparison that is limited as well", 1, git.Changes{Added: three, Truncated: true})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forgelab.NotFound404()})
 	expect("commits that cannot be compared", 1, git.Changes{Added: three, Truncated: true})
-	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"},{"new_path":"d","new_file":true}],"compare_timeout":false}`)})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1,
+		Do: forge.Answer(200, nil, `{"diffs":[{"new_path":"a"},{"new_path":"d","new_file":true}],"compare_timeout":false}`)})
 	expect("a comparison without a limit", 1, git.Changes{Modified: []string{"a"}, Added: []string{"d"}})
 	b.Inject(forgelab.Fault{Route: forgelab.RouteCompare, Count: 1, Do: forge.ServerError502HTML()})
 	if got, err := b.client.Changed(t.Context(), event); !fault.Is(err, fault.Transient) {
@@ -197,11 +210,13 @@ func TestChangedWaitsForPreparation(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	b.Commit("topic", map[string]string{"a": "1"})
 	event := b.PullRequest("topic", "dev")
-	b.Inject(forgelab.Fault{Route: forgelab.RouteMergeRequest, Count: 1, Do: forge.Answer(200, nil, `{"iid":1,"changes_count":null,"diff_refs":null}`)})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteMergeRequest, Count: 1,
+		Do: forge.Answer(200, nil, `{"iid":1,"changes_count":null,"diff_refs":null}`)})
 	if got, err := b.client.Changed(t.Context(), event); !fault.Is(err, fault.Transient) {
 		t.Errorf("%+v, %v, want a Transient fault", got, err)
 	}
-	for _, route := range []string{forgelab.RouteMergeRequest, forgelab.RouteMRDiffs, forgelab.RouteCommitDiff, forgelab.RouteCompare} {
+	for _, route := range []string{forgelab.RouteMergeRequest, forgelab.RouteMRDiffs, forgelab.RouteCommitDiff,
+		forgelab.RouteCompare} {
 		for _, body := range []string{"", "{}", "null", "<html>"} {
 			b.Inject(forgelab.Fault{Route: route, Count: 1, Do: forge.Answer(200, nil, body)})
 			spec := *event
@@ -229,62 +244,9 @@ func TestPullsAcceptOnlyDocumentedAnswers(t *testing.T) {
 			t.Errorf("%s: %v, %v, want a Transient fault", body, got, err)
 		}
 	}
-	b.Inject(forgelab.Fault{Route: forgelab.RouteCommitMRs, Count: 1, Do: forge.Answer(200, nil, `[{"iid":4,"state":"opened","target_project_id":999999}]`)})
+	b.Inject(forgelab.Fault{Route: forgelab.RouteCommitMRs, Count: 1,
+		Do: forge.Answer(200, nil, `[{"iid":4,"state":"opened","target_project_id":999999}]`)})
 	if got, err := b.client.Pulls(t.Context(), b.head.SHA); len(got) != 0 || err != nil {
 		t.Errorf("another project's: %v, %v, want none", got, err)
-	}
-}
-
-func TestCloneTokenIsConfiguredToken(t *testing.T) {
-	b := newBench(t, forgelab.Options{})
-	if got, err := b.client.CloneToken(t.Context(), map[string]string{"contents": "read", "metadata": "read"}); err != nil || got != (provider.Token{User: "ci-bot", Value: b.token.Value}) {
-		t.Errorf("%+v, %v", got, err)
-	}
-}
-
-// S29: other tenants use the global Repository's token too. A user who may write to one project
-// cannot read another with it, even one that the token covers.
-func TestSharedTokenReadsOnlyEventsProject(t *testing.T) {
-	f, w := openFake(t, forgelab.Options{})
-	other := f.CreateProject("acme/team/other", forgelab.ProjectOptions{Visibility: forgelab.Private})
-	f.SetMember(other.FullPath, f.token.User.Username, forgelab.Developer)
-	for _, path := range []string{testProject, other.FullPath} {
-		f.GitLab.Commit(path, "main", forgelab.Change{Files: map[string]string{"task.yaml": path}})
-	}
-	for shared, class := range map[bool]fault.Class{false: 0, true: fault.Ignored} {
-		w.Credentials.Shared = shared
-		client, err := w.Provider.Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := client.FileAt(t.Context(), f.project.WebURL+"/-/raw/main/task.yaml"); err != nil || string(got) != testProject {
-			t.Errorf("shared %t: its own project: %q, %v", shared, got, err)
-		}
-		before := f.Count(forgelab.RouteFile)
-		got, err := client.FileAt(t.Context(), other.WebURL+"/-/raw/main/task.yaml")
-		if shared && (!fault.Is(err, class) || f.Count(forgelab.RouteFile) != before) || !shared && (err != nil || string(got) != other.FullPath) {
-			t.Errorf("shared %t: another project: %q, %v", shared, got, err)
-		}
-	}
-}
-
-func TestFileAtOfOtherProjects(t *testing.T) {
-	b := newBench(t, forgelab.Options{})
-	for path, visibility := range map[string]string{"other/private": forgelab.Private, "other/public": forgelab.Public} {
-		project := b.CreateProject(path, forgelab.ProjectOptions{Visibility: visibility})
-		b.GitLab.Commit(path, "main", forgelab.Change{Files: map[string]string{"task.yaml": path}})
-		got, err := b.client.FileAt(t.Context(), project.WebURL+"/-/raw/main/task.yaml")
-		if visibility == forgelab.Public && (err != nil || string(got) != path) {
-			t.Errorf("%s: %q, %v", path, got, err)
-		}
-		if visibility == forgelab.Private && !fault.Is(err, fault.Ignored) {
-			t.Errorf("%s: %q, %v, want an Ignored fault", path, got, err)
-		}
-	}
-	b.Inject(forgelab.Fault{Route: forgelab.RouteFile, Do: forgelab.Forbidden403()})
-	for path, class := range map[string]fault.Class{"other/public": fault.Ignored, testProject: fault.Operator} {
-		if _, err := b.client.FileAt(t.Context(), b.URL()+"/"+path+"/-/raw/main/task.yaml"); !fault.Is(err, class) {
-			t.Errorf("403 of %s: %v, want class %s", path, err, class)
-		}
 	}
 }

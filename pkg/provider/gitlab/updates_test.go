@@ -42,28 +42,36 @@ func TestUpdatesOfAMergeRequest(t *testing.T) {
 		update  update
 		pushed  bool // with new commits in the same delivery
 		want    string
-		without bool // the server does not tell of the draft, but of the title
+		without bool // the server sends no draft field, but the title
 	}{
-		"ready":                               {title: "Draft: x", update: update{Title: x}, want: request},
-		"ready on an older server":            {title: "Draft: x", update: update{Title: x}, want: request, without: true},
-		"ready, in brackets":                  {title: "[draft] x", update: update{Title: x}, want: request, without: true},
-		"ready, in parentheses":               {title: "(Draft) x", update: update{Title: x}, want: request, without: true},
-		"ready with another title":            {title: "draft: x", update: update{Title: text("y")}, want: request},
-		"ready with new commits":              {title: "Draft: x", update: update{Title: x}, pushed: true, want: request},
-		"ready with a label":                  {title: "Draft: x", update: update{Title: x, Labels: both}, want: request},
-		"ready with a label removed":          {title: "Draft: x", update: update{Title: x, Labels: set()}, want: request},
-		"ready with another description":      {title: "Draft: x", update: update{Title: x, Description: text("y")}, want: request},
-		"a draft":                             {title: "x", update: update{Title: text("Draft: x")}},
-		"a draft on an older server":          {title: "x", update: update{Title: text("Draft: x")}, without: true},
-		"a draft with a label":                {title: "x", update: update{Title: text("Draft: x"), Labels: both}, want: labels},
+		"ready":                      {title: "Draft: x", update: update{Title: x}, want: request},
+		"ready on an older server":   {title: "Draft: x", update: update{Title: x}, want: request, without: true},
+		"ready, in brackets":         {title: "[draft] x", update: update{Title: x}, want: request, without: true},
+		"ready, in parentheses":      {title: "(Draft) x", update: update{Title: x}, want: request, without: true},
+		"ready with another title":   {title: "draft: x", update: update{Title: text("y")}, want: request},
+		"ready with new commits":     {title: "Draft: x", update: update{Title: x}, pushed: true, want: request},
+		"ready with a label":         {title: "Draft: x", update: update{Title: x, Labels: both}, want: request},
+		"ready with a label removed": {title: "Draft: x", update: update{Title: x, Labels: set()}, want: request},
+		"ready with another description": {
+			title: "Draft: x", update: update{Title: x, Description: text("y")}, want: request,
+		},
+		"a draft":                    {title: "x", update: update{Title: text("Draft: x")}},
+		"a draft on an older server": {title: "x", update: update{Title: text("Draft: x")}, without: true},
+		"a draft with a label": {
+			title: "x", update: update{Title: text("Draft: x"), Labels: both}, want: labels,
+		},
 		"another title of a draft":            {title: "Draft: x", update: update{Title: text("Draft: y")}},
 		"another title of a draft, no change": {title: "Draft: x", update: update{Title: text("[Draft] x")}, without: true},
 		"another title":                       {title: "x", update: update{Title: text("a draft: x")}},
 		"a title that only has the word":      {title: "a draft: x", update: update{Title: x}, without: true},
 		"a label":                             {title: "x", update: update{Labels: both}, want: labels},
 		"a label and the title":               {title: "x", update: update{Title: text("y"), Labels: both}, want: labels},
-		"a label and the description":         {title: "x", update: update{Description: text("y"), Labels: set("new")}, want: labels},
-		"a label and the target branch":       {title: "x", update: update{TargetBranch: text("release"), Labels: both}, want: labels},
+		"a label and the description": {
+			title: "x", update: update{Description: text("y"), Labels: set("new")}, want: labels,
+		},
+		"a label and the target branch": {
+			title: "x", update: update{TargetBranch: text("release"), Labels: both}, want: labels,
+		},
 		"a label with new commits":            {title: "x", update: update{Labels: both}, pushed: true, want: request},
 		"a label removed":                     {title: "x", update: update{Labels: set()}},
 		"a label removed and the description": {title: "x", update: update{Description: text("y"), Labels: set()}},

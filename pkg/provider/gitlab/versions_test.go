@@ -24,10 +24,12 @@ func TestVersions(t *testing.T) {
 	after := a.time()
 	event := a.event("update")
 	heads, err := a.client.Versions(t.Context(), event)
-	if err != nil || len(heads) != 2 || heads[0].SHA != second || heads[1].SHA != first.SHA || heads[0].Since.Before(before) || heads[0].Since.After(after) {
+	if err != nil || len(heads) != 2 || heads[0].SHA != second || heads[1].SHA != first.SHA ||
+		heads[0].Since.Before(before) || heads[0].Since.After(after) {
 		t.Errorf("pushed: %+v, %v, want %s between %s and %s", heads, err, second, before, after)
 	}
-	if heads, err := a.client.Versions(t.Context(), first); heads != nil || fault.Of(err) == nil || fault.Of(err).Reason != fault.ReasonNotConfirmed {
+	if heads, err := a.client.Versions(t.Context(), first); heads != nil || fault.Of(err) == nil ||
+		fault.Of(err).Reason != fault.ReasonNotConfirmed {
 		t.Errorf("of a head that is not the newest: %+v, %v, want a wait", heads, err)
 	}
 	row := func(id, sha, at string) string {
@@ -42,7 +44,8 @@ func TestVersions(t *testing.T) {
 		"null":                                                           false,
 	} {
 		a.Inject(forgelab.Fault{Route: forgelab.RouteMRVersions, Count: 1, Do: forge.Answer(200, nil, answer)})
-		if heads, err := a.client.Versions(t.Context(), event); want != (err == nil) || !want && !fault.Is(err, fault.Transient) || want && heads[0].SHA != second {
+		if heads, err := a.client.Versions(t.Context(), event); want != (err == nil) ||
+			!want && !fault.Is(err, fault.Transient) || want && heads[0].SHA != second {
 			t.Errorf("%s: %+v, %v", answer, heads, err)
 		}
 	}

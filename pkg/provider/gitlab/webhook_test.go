@@ -4,8 +4,6 @@ package gitlab
 
 import (
 	"bytes"
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"strings"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/providertest"
 )
 
@@ -57,7 +54,8 @@ func event(name string, change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventS
 		SHA: shaHead, HeadURL: "https://gitlab.example.com/acme/team/app",
 		Commit: &v1alpha1.Commit{Title: "Fix the pump", URL: "https://gitlab.example.com/acme/team/app/-/commit/" + shaHead},
 		Headers: map[string]string{
-			"X-Gitlab-Event": name, "Idempotency-Key": testKey, "X-Gitlab-Instance": "https://gitlab.example.com", "Content-Type": "application/json",
+			"X-Gitlab-Event": name, "Idempotency-Key": testKey, "X-Gitlab-Instance": "https://gitlab.example.com",
+			"Content-Type": "application/json",
 		},
 	}
 	change(spec)
@@ -75,13 +73,16 @@ func pushed(name, eventType, ref, before string, described bool) *v1alpha1.GitEv
 
 func merging(eventType, action string, head int64, change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
 	return event(eventMergeRequest, func(s *v1alpha1.GitEventSpec) {
-		s.Trigger, s.EventType, s.Action, s.BaseRef, s.HeadRef, s.Sender = "pull_request", eventType, action, "main", "topic", "dev"
+		s.Trigger, s.EventType, s.Action, s.BaseRef, s.HeadRef, s.Sender = "pull_request", eventType, action, "main", "topic",
+			"dev"
 		s.Actor = "dev"
 		s.PullRequest = &v1alpha1.PullRequest{
-			Number: 12, Title: "Pump faster", Author: "dev", AuthorID: 51, HeadProjectID: head, Labels: []string{"kind/bug", "größe: S"},
+			Number: 12, Title: "Pump faster", Author: "dev", AuthorID: 51, HeadProjectID: head,
+			Labels: []string{"kind/bug", "größe: S"},
 		}
 		if head == 2002 {
-			s.HeadURL, s.Commit.URL = "https://gitlab.example.com/stranger/app", "https://gitlab.example.com/stranger/app/-/commit/"+shaHead
+			s.HeadURL, s.Commit.URL = "https://gitlab.example.com/stranger/app",
+				"https://gitlab.example.com/stranger/app/-/commit/"+shaHead
 		}
 		change(s)
 	})
@@ -89,7 +90,8 @@ func merging(eventType, action string, head int64, change func(*v1alpha1.GitEven
 
 // commenting has no commit, which is read later.
 func commenting() *v1alpha1.GitEventSpec {
-	spec := merging("on-comment", "create", 2002, func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit, s.Actor = "", nil, "" })
+	spec := merging("on-comment", "create", 2002,
+		func(s *v1alpha1.GitEventSpec) { s.SHA, s.Commit, s.Actor = "", nil, "" })
 	spec.Headers["X-Gitlab-Event"] = eventNote
 	spec.Comment = &v1alpha1.Comment{ID: 1244, Body: "Looks good.\n/deploy staging \"größe\""}
 	return spec
@@ -110,26 +112,36 @@ func recordings(t *testing.T) []providertest.Recorded {
 		ignored           string
 	}{
 		{"a push to a branch", eventPush, "push-branch", pushed(eventPush, "push", "refs/heads/main", shaBefore, true), ""},
-		{"a new branch without new commits", eventPush, "push-new-branch", pushed(eventPush, "push", "refs/heads/feature/ü", "", false), ""},
-		{"a branch that was set back brings no commits and runs", eventPush, "push-set-back", pushed(eventPush, "push", "refs/heads/main", shaBefore, false), ""},
+		{"a new branch without new commits", eventPush, "push-new-branch",
+			pushed(eventPush, "push", "refs/heads/feature/ü", "", false), ""},
+		{"a branch that was set back brings no commits and runs", eventPush, "push-set-back",
+			pushed(eventPush, "push", "refs/heads/main", shaBefore, false), ""},
 		{"a deleted branch", eventPush, "push-deleted", nil, "refs/heads/old was deleted"},
-		{"an annotated tag runs on the commit, not on the tag object that after names", eventTag, "tag-annotated", pushed(eventTag, "Tag Push", "refs/tags/v1.1", "", true), ""},
+		{"an annotated tag runs on the commit, not on the tag object that after names", eventTag, "tag-annotated",
+			pushed(eventTag, "Tag Push", "refs/tags/v1.1", "", true), ""},
 		{"a lightweight tag", eventTag, "tag-lightweight", pushed(eventTag, "Tag Push", "refs/tags/v1.0", "", false), ""},
 		{"a deleted tag", eventTag, "tag-deleted", nil, "refs/tags/v1.0 was deleted"},
-		{"a merge request from a fork", eventMergeRequest, "mr-open-fork", merging("Merge Request", "open", 2002, unchanged), ""},
-		{"new commits, with labels in the changes that nobody set", eventMergeRequest, "mr-update-push", merging("Merge Request", "update", 1001, func(s *v1alpha1.GitEventSpec) { s.Before = shaBefore }), ""},
-		{"reopened by somebody else is still its author's", eventMergeRequest, "mr-reopen", merging("Merge Request", "reopen", 1001, byRita), ""},
-		{"a label that somebody else adds is an event of its own type, for the author", eventMergeRequest, "mr-labels", merging("pull_request_labeled", "update", 2002, byRita), ""},
+		{"a merge request from a fork", eventMergeRequest, "mr-open-fork", merging("Merge Request", "open", 2002, unchanged),
+			""},
+		{"new commits, with labels in the changes that nobody set", eventMergeRequest, "mr-update-push",
+			merging("Merge Request", "update", 1001, func(s *v1alpha1.GitEventSpec) { s.Before = shaBefore }), ""},
+		{"reopened by somebody else is still its author's", eventMergeRequest, "mr-reopen",
+			merging("Merge Request", "reopen", 1001, byRita), ""},
+		{"a label that somebody else adds is an event of its own type, for the author", eventMergeRequest, "mr-labels",
+			merging("pull_request_labeled", "update", 2002, byRita), ""},
 		{"a label that is removed", eventMergeRequest, "mr-label-removed", nil, "without new commits or labels"},
-		{"a label and another title in one update", eventMergeRequest, "mr-title-and-label", merging("pull_request_labeled", "update", 2002, unchanged), ""},
+		{"a label and another title in one update", eventMergeRequest, "mr-title-and-label",
+			merging("pull_request_labeled", "update", 2002, unchanged), ""},
 		{"a draft that is ready", eventMergeRequest, "mr-ready", merging("Merge Request", "update", 2002, unchanged), ""},
-		{"a draft runs", eventMergeRequest, "mr-draft", merging("Merge Request", "open", 1001, func(s *v1alpha1.GitEventSpec) {
-			s.PullRequest.Draft, s.PullRequest.Title = true, "Draft: Pump faster"
-		}), ""},
+		{"a draft runs", eventMergeRequest, "mr-draft",
+			merging("Merge Request", "open", 1001, func(s *v1alpha1.GitEventSpec) {
+				s.PullRequest.Draft, s.PullRequest.Title = true, "Draft: Pump faster"
+			}), ""},
 		{"closed", eventMergeRequest, "mr-close", merging("Merge Request", "close", 2002, unchanged), ""},
 		{"merged", eventMergeRequest, "mr-merge", merging("Merge Request", "merge", 2002, unchanged), ""},
 		{"approved", eventMergeRequest, "mr-approved", nil, `action "approved" starts nothing`},
-		{"a merge request whose fork was deleted", eventMergeRequest, "mr-deleted-fork", merging("Merge Request", "reopen", 0, func(s *v1alpha1.GitEventSpec) { s.HeadURL = "" }), ""},
+		{"a merge request whose fork was deleted", eventMergeRequest, "mr-deleted-fork",
+			merging("Merge Request", "reopen", 0, func(s *v1alpha1.GitEventSpec) { s.HeadURL = "" }), ""},
 		{"a merge request without commits", eventMergeRequest, "mr-no-commits", nil, "has no commits"},
 		{"a comment on a merge request", eventNote, "note-merge-request", commenting(), ""},
 		{"a comment on a commit", eventNote, "note-commit", remarking(), ""},
@@ -138,7 +150,8 @@ func recordings(t *testing.T) []providertest.Recorded {
 	var out []providertest.Recorded
 	for _, c := range cases {
 		out = append(out, providertest.Recorded{
-			Name: c.name, Delivery: providertest.Delivery{Header: headers(c.event), Body: recorded(t, c.file)}, Want: c.want, Ignored: c.ignored,
+			Name: c.name, Delivery: providertest.Delivery{Header: headers(c.event), Body: recorded(t, c.file)}, Want: c.want,
+			Ignored: c.ignored,
 		})
 	}
 	return out
@@ -152,30 +165,43 @@ func TestDecodeRefuses(t *testing.T) {
 		{"another kind than the header says", eventPush, "tag-lightweight", "", "", "object_kind"},
 		{"a comment in a merge request's place", eventMergeRequest, "note-commit", "", "", "object_kind"},
 		{"no project", eventPush, "push-branch", `"project":`, `"project_":`, "project"},
-		{"a project without an id", eventPush, "push-branch", `"project": {` + "\n" + `  "id": 1001`, `"project": {"id": 0`, "project.id"},
+		{"a project without an id", eventPush, "push-branch", `"project": {` + "\n" + `  "id": 1001`, `"project": {"id": 0`,
+			"project.id"},
 		{"another project's id", eventPush, "push-branch", `"project_id": 1001`, `"project_id": 7`, "project_id"},
-		{"a path that is none", eventPush, "push-branch", `"path_with_namespace": "acme/team/app"`, `"path_with_namespace": "acme/../app"`, "path_with_namespace"},
-		{"a path without a group", eventPush, "push-branch", `"path_with_namespace": "acme/team/app"`, `"path_with_namespace": "app"`, "path_with_namespace"},
-		{"a page of another project", eventPush, "push-branch", `"web_url": "https://gitlab.example.com/acme/team/app"`, `"web_url": "https://gitlab.example.com/acme/x"`, "web_url"},
-		{"a page with a password", eventPush, "push-branch", `"web_url": "https://gitlab`, `"web_url": "https://a:b@gitlab`, "web_url"},
+		{"a path that is none", eventPush, "push-branch", `"path_with_namespace": "acme/team/app"`,
+			`"path_with_namespace": "acme/../app"`, "path_with_namespace"},
+		{"a path without a group", eventPush, "push-branch", `"path_with_namespace": "acme/team/app"`,
+			`"path_with_namespace": "app"`, "path_with_namespace"},
+		{"a page of another project", eventPush, "push-branch", `"web_url": "https://gitlab.example.com/acme/team/app"`,
+			`"web_url": "https://gitlab.example.com/acme/x"`, "web_url"},
+		{"a page with a password", eventPush, "push-branch", `"web_url": "https://gitlab`, `"web_url": "https://a:b@gitlab`,
+			"web_url"},
 		{"a page that is no web address", eventPush, "push-branch", `"web_url": "https:`, `"web_url": "ssh:`, "web_url"},
 		{"two projects", eventPush, "push-branch", `"ref"`, `"Project": {"web_url": "https://x"}, "ref"`, "project twice"},
 		{"no ref", eventPush, "push-branch", `"ref":`, `"ref_":`, "ref"},
-		{"a ref that is too long", eventPush, "push-branch", "refs/heads/main", "refs/heads/" + strings.Repeat("x", 1024), "ref"},
+		{"a ref that is too long", eventPush, "push-branch", "refs/heads/main", "refs/heads/" + strings.Repeat("x", 1024),
+			"ref"},
 		{"nobody pushed", eventPush, "push-branch", `"user_username": "ada"`, `"user_username": null`, "user_username"},
 		{"after is no commit id", eventPush, "push-branch", `"after": "6113728f`, `"after": "../../xx`, "after"},
 		{"before is no commit id", eventPush, "push-branch", `"before": "1481a2de`, `"before": "../../xx`, "before"},
-		{"no attributes", eventMergeRequest, "mr-open-fork", `"object_attributes"`, `"object_attributes_"`, "object_attributes"},
+		{"no attributes", eventMergeRequest, "mr-open-fork", `"object_attributes"`, `"object_attributes_"`,
+			"object_attributes"},
 		{"no number", eventMergeRequest, "mr-open-fork", `"iid": 12`, `"iid": 0`, "iid"},
 		{"no author", eventMergeRequest, "mr-open-fork", `"author_id": 51`, `"author_id": null`, "author_id"},
-		{"the target is another project", eventMergeRequest, "mr-open-fork", `"target_project_id": 1001`, `"target_project_id": 1`, "target_project_id"},
-		{"a source without an id", eventMergeRequest, "mr-open-fork", `"source_project_id": 2002`, `"source_project_id": 0`, "source_project_id"},
+		{"the target is another project", eventMergeRequest, "mr-open-fork", `"target_project_id": 1001`,
+			`"target_project_id": 1`, "target_project_id"},
+		{"a source without an id", eventMergeRequest, "mr-open-fork", `"source_project_id": 2002`, `"source_project_id": 0`,
+			"source_project_id"},
 		{"no head commit", eventMergeRequest, "mr-open-fork", `"id": "6113728f`, `"id": "zz`, "last_commit.id"},
 		{"no user", eventMergeRequest, "mr-open-fork", `"user":`, `"user_":`, "user"},
-		{"no source branch", eventMergeRequest, "mr-open-fork", `"source_branch": "topic"`, `"source_branch": ""`, "source_branch"},
-		{"a draft that is none", eventMergeRequest, "mr-ready", `"draft": {`, `"draft": {"current": 1, "x": {}, `, "changes.draft"},
-		{"a title that is none", eventMergeRequest, "mr-title-and-label", `"title": {`, `"title": {"current": 1, "x": {}, `, "changes.title"},
-		{"labels that are none", eventMergeRequest, "mr-labels", `"labels": {`, `"labels": {"current": 1, "x": {}, `, "changes.labels"},
+		{"no source branch", eventMergeRequest, "mr-open-fork", `"source_branch": "topic"`, `"source_branch": ""`,
+			"source_branch"},
+		{"a draft that is none", eventMergeRequest, "mr-ready", `"draft": {`, `"draft": {"current": 1, "x": {}, `,
+			"changes.draft"},
+		{"a title that is none", eventMergeRequest, "mr-title-and-label", `"title": {`, `"title": {"current": 1, "x": {}, `,
+			"changes.title"},
+		{"labels that are none", eventMergeRequest, "mr-labels", `"labels": {`, `"labels": {"current": 1, "x": {}, `,
+			"changes.labels"},
 		{"a comment without text", eventNote, "note-commit", `"note":`, `"note_":`, "object_attributes.note"},
 		{"a comment on nothing", eventNote, "note-commit", `_type": "Commit"`, `_type": ""`, "object_attributes.note"},
 		{"a comment by nobody", eventNote, "note-commit", `"username": "dev"`, `"username": ""`, "user.username"},
@@ -196,20 +222,25 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestDecodeHeaders(t *testing.T) {
-	for _, wrong := range []string{"https://gitlab.evil.example", "gitlab.example.com", "https://gitlab.example.com:8443"} {
-		if _, err := (webhook{}).Decode(headers(eventPush, "X-Gitlab-Instance", wrong), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
+	for _, wrong := range []string{"https://gitlab.evil.example", "gitlab.example.com",
+		"https://gitlab.example.com:8443"} {
+		if _, err := (webhook{}).Decode(headers(eventPush, "X-Gitlab-Instance", wrong),
+			recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 			t.Errorf("instance %s: %v, want an Invalid fault", wrong, err)
 		}
 	}
-	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", strings.Repeat("x", 256)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
+	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", strings.Repeat("x", 256)),
+		recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that fits no record: %v, want an Invalid fault", err)
 	}
 	// Otherwise a user with a project could reserve the name of another project's event before it
 	// arrives.
-	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", "sha256:"+strings.Repeat("0", 64)), recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
+	if _, err := (webhook{}).Decode(headers(eventPush, "Idempotency-Key", "sha256:"+strings.Repeat("0", 64)),
+		recorded(t, "push-branch")); !fault.Is(err, fault.Invalid) {
 		t.Errorf("a key that is made of a body: %v, want an Invalid fault", err)
 	}
-	spec, err := webhook{}.Decode(headers(eventPush, "X-Gitlab-Instance", "https://GitLab.example.com/below", "Authorization", "Bearer x"), recorded(t, "push-branch"))
+	spec, err := webhook{}.Decode(headers(eventPush, "X-Gitlab-Instance", "https://GitLab.example.com/below",
+		"Authorization", "Bearer x"), recorded(t, "push-branch"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,65 +251,9 @@ func TestDecodeHeaders(t *testing.T) {
 	}
 }
 
-// docs/adr/0010: for a version without keys, the key is made of what a repetition keeps and of what
-// distinguishes two events.
-func TestDeliveryKeyOfOldServers(t *testing.T) {
-	key := func(event, uuid, body string) string {
-		// GitLab generates a new one for each request.
-		h := headers(event, "X-Gitlab-Webhook-UUID", fmt.Sprint(rand.Int()), "X-Gitlab-Event-UUID", uuid)
-		h.Del("Idempotency-Key")
-		origin, err := webhook{}.Peek(h, []byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return origin.DeliveryKey
-	}
-	cases := []struct {
-		name                           string
-		event, uuid, body              string
-		otherEvent, otherUUID, another string
-		same                           bool
-	}{
-		{"a request that is repeated on its way", eventPush, "u", "{}", eventPush, "u", "{}", true},
-		{"a merge request's event that is sent again", eventMergeRequest, "u", "{}", eventMergeRequest, "x", "{}", true},
-		{"a comment's that is sent again", eventNote, "u", "{}", eventNote, "x", "{}", true},
-		{"a tag that is deleted and made again", eventTag, "u", "{}", eventTag, "x", "{}", false},
-		{"a push that is taken back and made again", eventPush, "u", "{}", eventPush, "x", "{}", false},
-		{"another event", eventPush, "u", "{}", eventTag, "u", "{}", false},
-		{"another body", eventMergeRequest, "u", "{}", eventMergeRequest, "u", "{ }", false},
-		{"where one part ends", eventPush, "u", "{}", eventPush, "", "{}", false},
-	}
-	for _, c := range cases {
-		first, second := key(c.event, c.uuid, c.body), key(c.otherEvent, c.otherUUID, c.another)
-		if (first == second) != c.same || len(first) > 255 {
-			t.Errorf("%s: %q and %q, want them equal: %t", c.name, first, second, c.same)
-		}
-	}
-}
-
-func TestPeek(t *testing.T) {
-	cases := []struct{ name, body, url string }{
-		{"a body without a project", `{"object_kind": "x"}`, ""},
-		{"the project's page", `{"object_attributes": {"source": {"web_url": "no"}}, "project": {"id": 1, "web_url": "u"}}`, "u"},
-		{"null is absent", `{"project": null}`, ""},
-		{"in any case, as the decoder reads it", `{"PROJECT": {"Web_Url": "u"}}`, "u"},
-	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			want := provider.Origin{URL: c.url, DeliveryKey: testKey, Event: eventPush, Push: true}
-			got, err := webhook{}.Peek(headers(eventPush), []byte(c.body))
-			if err != nil || got != want {
-				t.Errorf("got %+v, %v, want %+v", got, err, want)
-			}
-		})
-	}
-	if _, err := (webhook{}).Peek(headers(eventPush, "Content-Type", "application/x-www-form-urlencoded"), []byte("{}")); !fault.Is(err, fault.Invalid) {
-		t.Errorf("form-encoded: %v, want an Invalid fault", err)
-	}
-}
-
 func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
-	for file, event := range map[string]string{"push-branch": eventPush, "mr-open-fork": eventMergeRequest, "tag-annotated": eventTag} {
+	for file, event := range map[string]string{"push-branch": eventPush, "mr-open-fork": eventMergeRequest,
+		"tag-annotated": eventTag} {
 		body := bytes.ReplaceAll(recorded(t, file), []byte("It leaked."), []byte("[skip ci]"))
 		spec, err := webhook{}.Decode(headers(event), body)
 		if err != nil || !spec.Commit.SkipCI || strings.Contains(spec.Commit.Title, "skip") {
@@ -289,9 +264,11 @@ func TestDecodeReadsTheWholeMessageForASkipCommand(t *testing.T) {
 
 // A GitLab below a path of its host has that path before each project.
 func TestDecodeBelowAPath(t *testing.T) {
-	body := bytes.ReplaceAll(recorded(t, "push-branch"), []byte("https://gitlab.example.com/acme"), []byte("https://gitlab.example.com/git/acme"))
+	body := bytes.ReplaceAll(recorded(t, "push-branch"), []byte("https://gitlab.example.com/acme"),
+		[]byte("https://gitlab.example.com/git/acme"))
 	spec, err := webhook{}.Decode(headers(eventPush), body)
-	if err != nil || spec.Project.URL != "https://gitlab.example.com/git/acme/team/app" || spec.Project.Owner != "acme/team" {
+	if err != nil || spec.Project.URL != "https://gitlab.example.com/git/acme/team/app" ||
+		spec.Project.Owner != "acme/team" {
 		t.Errorf("%+v, %v", spec, err)
 	}
 }

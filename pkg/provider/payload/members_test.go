@@ -30,12 +30,18 @@ func TestEach(t *testing.T) {
 		object string
 		want   []string
 	}{
-		"an empty object has none":                   {" { } ", nil},
-		"scalars end where they end":                 {`{"a":1,"b":-1.5e3 ,"c":true,"d":null}`, []string{"a", "1", "b", "-1.5e3", "c", "true", "d", "null"}},
-		"brackets and quotes in strings are text":    {`{"a":"}]\"{","b":[{"x":"]}"},"\\"]}`, []string{"a", `"}]\"{"`, "b", `[{"x":"]}"},"\\"]`}},
-		"names are decoded and may be written oddly": {"{\n\t\"\\u0061\\\"\" :\r\n {\"a\":[]} , \"ü\":0}", []string{`a"`, `{"a":[]}`, "ü", "0"}},
-		"a name that occurs twice is given twice":    {`{"a":1,"a":2}`, []string{"a", "1", "a", "2"}},
-		"what ends with a backslash ends":            {`{"a":"\\","b":"\\\\\""}`, []string{"a", `"\\"`, "b", `"\\\\\""`}},
+		"an empty object has none": {" { } ", nil},
+		"scalars end where they end": {
+			`{"a":1,"b":-1.5e3 ,"c":true,"d":null}`, []string{"a", "1", "b", "-1.5e3", "c", "true", "d", "null"},
+		},
+		"brackets and quotes in strings are text": {
+			`{"a":"}]\"{","b":[{"x":"]}"},"\\"]}`, []string{"a", `"}]\"{"`, "b", `[{"x":"]}"},"\\"]`},
+		},
+		"names are decoded and may be written oddly": {
+			"{\n\t\"\\u0061\\\"\" :\r\n {\"a\":[]} , \"ü\":0}", []string{`a"`, `{"a":[]}`, "ü", "0"},
+		},
+		"a name that occurs twice is given twice": {`{"a":1,"a":2}`, []string{"a", "1", "a", "2"}},
+		"what ends with a backslash ends":         {`{"a":"\\","b":"\\\\\""}`, []string{"a", `"\\"`, "b", `"\\\\\""`}},
 	} {
 		if diff := cmp.Diff(c.want, members(t, c.object)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", sentence, diff)

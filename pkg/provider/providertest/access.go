@@ -21,7 +21,8 @@ func testAccess(t *testing.T, open func(*testing.T) Env) {
 			t.Errorf("a user with %s: %t, %v", role, got, err)
 		}
 	}
-	for _, user := range []string{"nobody-knows-me", "", "..", "user-admin/../user-admin", "user-admin?x=1", "user-admin#", "user admin", "dependabot[bot]"} {
+	for _, user := range []string{"nobody-knows-me", "", "..", "user-admin/../user-admin", "user-admin?x=1", "user-admin#",
+		"user admin", "dependabot[bot]"} {
 		if got, err := client.CanWrite(t.Context(), user); err != nil || got {
 			t.Errorf("user %q: %t, %v, want false", user, got, err)
 		}
@@ -67,7 +68,8 @@ func testMember(t *testing.T, open func(*testing.T) Env) {
 			t.Errorf("a user with %s: %t, %v", role, got, err)
 		}
 	}
-	for _, user := range []string{"nobody-knows-me", "", "..", "member-read/../member-read", "member-read?x=1", "member read"} {
+	for _, user := range []string{"nobody-knows-me", "", "..", "member-read/../member-read", "member-read?x=1",
+		"member read"} {
 		if got, err := client.Member(t.Context(), user); err != nil || got {
 			t.Errorf("user %q: %t, %v, want false", user, got, err)
 		}
@@ -85,13 +87,15 @@ func testTeam(t *testing.T, open func(*testing.T) Env) {
 	w.Service.Grant("outside", "admin")
 	team := w.Service.Join("releasers", "inside")
 	for user, want := range map[string]bool{
-		"inside": true, "INSIDE": true, "outside": false, "insid": false, "nobody-knows-me": false, "": false, "..": false, "inside/../inside": false, "inside?x=1": false,
+		"inside": true, "INSIDE": true, "outside": false, "insid": false, "nobody-knows-me": false, "": false, "..": false,
+		"inside/../inside": false, "inside?x=1": false,
 	} {
 		if got, err := client.InTeam(t.Context(), team, user); err != nil || got != want {
 			t.Errorf("user %q: %t, %v, want %t", user, got, err, want)
 		}
 	}
-	for _, name := range []string{"nowhere", "", " ", "..", "a/../" + team, team + "?x=1", team + "#", "All Of Us", strings.Repeat("x", 10_000)} {
+	for _, name := range []string{"nowhere", "", " ", "..", "a/../" + team, team + "?x=1", team + "#", "All Of Us",
+		strings.Repeat("x", 10_000)} {
 		got, err := client.InTeam(t.Context(), name, "inside")
 		f := fault.Of(err)
 		notFound := f != nil && f.Class == fault.Invalid && f.Reason == fault.ReasonTeamNotFound

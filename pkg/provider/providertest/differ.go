@@ -23,12 +23,16 @@ func testDiffer(t *testing.T, open func(*testing.T) Env) {
 		files map[string]string
 		want  []string
 	}{
-		"another file, and OWNERS elsewhere": {map[string]string{"x": "2", "docs/OWNERS": "bob", "docs/.tekton/a.yaml": "2"}, nil},
-		"a definition":                       {map[string]string{".tekton/deep/b.yaml": "2"}, []string{".tekton"}},
-		"a new file beside definitions":      {map[string]string{".tekton/script.sh": "2"}, []string{".tekton"}},
-		"OWNERS":                             {map[string]string{"OWNERS": "eve"}, []string{"OWNERS"}},
-		"aliases, which there were not":      {map[string]string{"OWNERS_ALIASES": "eve"}, []string{"OWNERS_ALIASES"}},
-		"both":                               {map[string]string{"OWNERS": "eve", ".tekton/a.yaml": "2"}, []string{".tekton", "OWNERS"}},
+		"another file, and OWNERS elsewhere": {
+			map[string]string{"x": "2", "docs/OWNERS": "bob", "docs/.tekton/a.yaml": "2"}, nil,
+		},
+		"a definition":                  {map[string]string{".tekton/deep/b.yaml": "2"}, []string{".tekton"}},
+		"a new file beside definitions": {map[string]string{".tekton/script.sh": "2"}, []string{".tekton"}},
+		"OWNERS":                        {map[string]string{"OWNERS": "eve"}, []string{"OWNERS"}},
+		"aliases, which there were not": {map[string]string{"OWNERS_ALIASES": "eve"}, []string{"OWNERS_ALIASES"}},
+		"both": {
+			map[string]string{"OWNERS": "eve", ".tekton/a.yaml": "2"}, []string{".tekton", "OWNERS"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			after := w.Service.ForcePush("topic", first, c.files)

@@ -101,22 +101,26 @@ func testLag(t *testing.T, open func(*testing.T) Env) {
 		// mistake.
 		mistake bool
 	}{
-		"a file that one does not show is retried": {ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.File(ctx, sha, "tasks/a.yaml")
-			return err
-		}, false},
-		"a file that all do not show is the author's mistake once the directory was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.File(ctx, sha, "tasks/none.yaml")
-			return err
-		}, true},
-		"a directory that one does not show is retried": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.Files(ctx, sha, "tasks")
-			return err
-		}, false},
-		"a directory that is not there is none once the one above was read": {ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
-			_, err := c.Files(ctx, sha, ".tekton")
-			return err
-		}, false},
+		"a file that one does not show is retried": {
+			ReadFile, func(ctx context.Context, c provider.Client, sha string) error {
+				_, err := c.File(ctx, sha, "tasks/a.yaml")
+				return err
+			}, false},
+		"a file that all do not show is the author's mistake once the directory was read": {
+			ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+				_, err := c.File(ctx, sha, "tasks/none.yaml")
+				return err
+			}, true},
+		"a directory that one does not show is retried": {
+			ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+				_, err := c.Files(ctx, sha, "tasks")
+				return err
+			}, false},
+		"a directory that is not there is none once the one above was read": {
+			ReadDirectory, func(ctx context.Context, c provider.Client, sha string) error {
+				_, err := c.Files(ctx, sha, ".tekton")
+				return err
+			}, false},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			w := open(t)
@@ -145,7 +149,8 @@ func testFileAt(t *testing.T, w Env) {
 	}
 	elsewhere := strings.Replace(w.FileURL("main", "tasks/a b.yaml"), "://", "://evil.example/", 1)
 	for _, address := range []string{
-		w.FileURL("main", "none"), w.FileURL("none", "big"), w.FileURL("main", "tasks"), w.BaseURL, w.Project.URL, elsewhere, "", "://", "x",
+		w.FileURL("main", "none"), w.FileURL("none", "big"), w.FileURL("main", "tasks"), w.BaseURL, w.Project.URL, elsewhere,
+		"", "://", "x",
 	} {
 		if got, err := client.FileAt(t.Context(), address); got != nil || !fault.Is(err, fault.Ignored) {
 			t.Errorf("FileAt(%q): %q, %v, want an Ignored fault", address, got, err)

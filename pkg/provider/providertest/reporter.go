@@ -149,8 +149,8 @@ func testLateReport(t *testing.T, w Env) {
 			t.Errorf("late report with id %q: %s, want %s", known, again, id)
 		}
 	}
-	// Two processes may both believe for some seconds to be the leader; one still believes that
-	// every post was its own.
+	// For some seconds two processes may both assume that they are the leader; one still assumes
+	// that every post was its own.
 	if _, err := r.client.Put(t.Context(), r.head, id, running(), true); err != nil {
 		t.Error(err)
 	}

@@ -33,7 +33,8 @@ type Row struct {
 	Class  fault.Class
 	Reason string
 	Wait   time.Duration
-	// Never says why the provider cannot meet the row. The other fields except Name are empty then.
+	// Never says why the row cannot occur with the provider. The other fields except Name are empty
+	// then.
 	Never string
 }
 
@@ -48,7 +49,7 @@ type Met struct {
 // rowSlack is the tolerance for times: headers have whole seconds, and the call takes time.
 const rowSlack = 5 * time.Second
 
-// testRows: every row is either met, with its class and reason, or known to be impossible.
+// testRows: every row either occurs, with its class and reason, or is known to be impossible.
 func testRows(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	rows, seen := w.Rows, make([]*fault.Error, len(w.Rows))

@@ -61,7 +61,8 @@ func testText(t *testing.T, r reporting, sent string) {
 
 func testEmptyTexts(t *testing.T, w Env) {
 	r := report(t, w)
-	for _, url := range []string{"", "javascript:alert(1)", "dashboard.is.not.configured", "https://", "http://%zz", "ftp://x/y", "https://" + strings.Repeat("x", 5000)} {
+	for _, url := range []string{"", "javascript:alert(1)", "dashboard.is.not.configured", "https://", "http://%zz",
+		"ftp://x/y", "https://" + strings.Repeat("x", 5000)} {
 		check := status.Check{Key: "k", Name: "n", ExternalID: "e", State: status.Queued, DetailsURL: url}
 		r.put(t, "", check)
 		if got := r.only(t); got.Title == "" || (r.MaxText > 0 && got.Summary == "") || (url != "" && got.DetailsURL == url) {

@@ -21,14 +21,20 @@ func TestGetRefusesPrivateAddresses(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	for _, host := range []string{
-		"127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST.", "x.localhost", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]",
-		"[::127.0.0.1]", "[fe80::1%25lo]", "[fc00::1]", "[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[2002:7f00:1::]", "[ff02::1]", "[::ffff:0:127.0.0.1]",
-		"2130706433", "0x7f000001", "0x7f.1", "127.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "127.0.0.0x1", "１２７.0.0.1", "127。0。0。1", "ⓛocalhost",
-		"10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "198.18.0.1", "224.0.0.1", "255.255.255.255", "0.1.2.3",
-		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "x.svc.example.com", "metadata.google.internal", "printer.local",
+		"127.0.0.1", "127.1.2.3", "localhost", "LOCALHOST.", "x.localhost", "0.0.0.0", "[::1]", "[::]", "[::ffff:127.0.0.1]",
+		"[::ffff:7f00:1]",
+		"[::127.0.0.1]", "[fe80::1%25lo]", "[fc00::1]", "[64:ff9b::7f00:1]", "[64:ff9b::10.0.0.1]", "[2002:7f00:1::]",
+		"[ff02::1]", "[::ffff:0:127.0.0.1]",
+		"2130706433", "0x7f000001", "0x7f.1", "127.1", "0177.0.0.1", "017700000001", "127.0.0.1.", "127.0.0.0x1", "１２７.0.0.1",
+		"127。0。0。1", "ⓛocalhost",
+		"10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "198.18.0.1", "224.0.0.1",
+		"255.255.255.255", "0.1.2.3",
+		"kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "x.svc.example.com", "metadata.google.internal",
+		"printer.local",
 	} {
 		_, err := New(Options{Proxy: direct}).Get(t.Context(), "http://"+host+":"+port+"/", egress.Policy{}, 100)
-		if f := fault.Of(err); f == nil || f.Class != fault.Invalid || (f.Reason != "AddressRefused" && f.Reason != "BadAddress") {
+		if f := fault.Of(err); f == nil || f.Class != fault.Invalid ||
+			(f.Reason != "AddressRefused" && f.Reason != "BadAddress") {
 			t.Errorf("%s: %+v, want AddressRefused", host, f)
 		}
 	}
@@ -50,8 +56,10 @@ func TestGetRefusesNamesOfPrivateAddresses(t *testing.T) {
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	const name = "http://rebound.example.com:"
 	for _, address := range []string{"127.0.0.1", "10.96.0.1", "169.254.169.254"} {
-		_, err := New(Options{Proxy: direct, Resolver: dns.Resolver(address)}).Get(t.Context(), name+port, egress.Policy{}, 100)
-		if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" || !strings.Contains(f.Message, "resolves to "+address) {
+		_, err := New(Options{Proxy: direct, Resolver: dns.Resolver(address)}).Get(t.Context(), name+port, egress.Policy{},
+			100)
+		if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" ||
+			!strings.Contains(f.Message, "resolves to "+address) {
 			t.Errorf("%s: %+v, want AddressRefused", address, f)
 		}
 	}
@@ -59,14 +67,17 @@ func TestGetRefusesNamesOfPrivateAddresses(t *testing.T) {
 		t.Errorf("the server was called %d times", called.Load())
 	}
 	allowed := egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}
-	if _, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1")}).Get(t.Context(), name+port+"/x", allowed, 100); err != nil || called.Load() != 1 {
+	if _, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1")}).Get(t.Context(), name+port+"/x", allowed,
+		100); err != nil || called.Load() != 1 {
 		t.Errorf("an address that is allowed: %v", err)
 	}
-	_, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1", "127.0.0.2")}).Get(t.Context(), name+port+"/first", allowed, 100)
+	_, err := New(Options{Proxy: direct, Resolver: dns.Resolver("127.0.0.1", "127.0.0.2")}).Get(t.Context(),
+		name+port+"/first", allowed, 100)
 	if f := fault.Of(err); f == nil || f.Reason != "AddressRefused" || called.Load() != 2 {
 		t.Errorf("a name that was bound again: %+v after %d calls, want AddressRefused after the first", f, called.Load()-1)
 	}
-	for resolved, want := range map[string]bool{"[::1]": false, "[::ffff:10.0.0.1]": false, "[fe80::1%eth0]": false, "[fd00::1]": false, "93.184.215.14": true} {
+	for resolved, want := range map[string]bool{"[::1]": false, "[::ffff:10.0.0.1]": false, "[fe80::1%eth0]": false,
+		"[fd00::1]": false, "93.184.215.14": true} {
 		if err := (egress.Policy{}).Dial(resolved+":443", false); want != (err == nil) {
 			t.Errorf("%s: %v", resolved, err)
 		}
@@ -77,10 +88,14 @@ func TestGetChecksEachRedirect(t *testing.T) {
 	var called atomic.Int32
 	inside := serve(t, func(http.ResponseWriter, *http.Request) { called.Add(1) })
 	for _, to := range []string{
-		strings.Replace(inside.URL, "127.0.0.1", "127.0.0.2", 1), "http://10.0.0.1/", "http://[::1]/", "http://x.default.svc/", "file:///etc/passwd", "ftp://example.com/x",
+		strings.Replace(inside.URL, "127.0.0.1", "127.0.0.2", 1), "http://10.0.0.1/", "http://[::1]/",
+		"http://x.default.svc/", "file:///etc/passwd", "ftp://example.com/x",
 	} {
-		outside := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusTemporaryRedirect) })
-		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}, 100)
+		outside := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, to, http.StatusTemporaryRedirect)
+		})
+		_, err := New(Options{Proxy: direct}).Get(t.Context(), outside.URL, egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}},
+			100)
 		if !fault.Is(err, fault.Invalid) {
 			t.Errorf("redirect to %s: %v, want Invalid", to, err)
 		}
@@ -96,15 +111,19 @@ func TestPolicyAllowsAndRefuses(t *testing.T) {
 		policy  egress.Policy
 		allowed bool
 	}{
-		"nothing":                     {egress.Policy{}, false},
-		"the address":                 {egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}, true},
-		"its network":                 {egress.Policy{Allowed: egress.Hosts{"127.0.0.0/8"}}, true},
-		"its network in IPv6":         {egress.Policy{Allowed: egress.Hosts{"::ffff:127.0.0.0/104"}}, true},
-		"another address":             {egress.Policy{Allowed: egress.Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
-		"refused beats allowed":       {egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}, Refused: egress.Hosts{"127.0.0.0/8"}}, false},
+		"nothing":             {egress.Policy{}, false},
+		"the address":         {egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}}, true},
+		"its network":         {egress.Policy{Allowed: egress.Hosts{"127.0.0.0/8"}}, true},
+		"its network in IPv6": {egress.Policy{Allowed: egress.Hosts{"::ffff:127.0.0.0/104"}}, true},
+		"another address":     {egress.Policy{Allowed: egress.Hosts{"127.0.0.2", "10.0.0.0/8"}}, false},
+		"refused beats allowed": {
+			egress.Policy{Allowed: egress.Hosts{"127.0.0.1"}, Refused: egress.Hosts{"127.0.0.0/8"}}, false,
+		},
 		"what an operator configured": {egress.Policy{Trusted: egress.HostPort(s.URL + "/api/v1")}, true},
 		"another port of it":          {egress.Policy{Trusted: "127.0.0.1:1"}, false},
-		"refused beats configured":    {egress.Policy{Trusted: egress.HostPort(s.URL), Refused: egress.Hosts{"127.0.0.1"}}, false},
+		"refused beats configured": {
+			egress.Policy{Trusted: egress.HostPort(s.URL), Refused: egress.Hosts{"127.0.0.1"}}, false,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -142,20 +161,24 @@ func TestProxy(t *testing.T) {
 		t.Errorf("%q, %v, asked for %q", got, err, asked.Load())
 	}
 	asked.Store("")
-	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "kubernetes", "x.default.svc", "2130706433", "10.0.0.1", "refused.example.com", "a.refused.example.com"} {
+	for _, host := range []string{"127.0.0.1", "[::1]", "localhost", "kubernetes", "x.default.svc", "2130706433",
+		"10.0.0.1", "refused.example.com", "a.refused.example.com"} {
 		policy := egress.Policy{Refused: egress.Hosts{"refused.example.com", "*.refused.example.com"}}
-		if _, err := client.Get(t.Context(), "http://"+host+"/", policy, 100); !fault.Is(err, fault.Invalid) || asked.Load() != "" {
+		if _, err := client.Get(t.Context(), "http://"+host+"/", policy, 100); !fault.Is(err, fault.Invalid) ||
+			asked.Load() != "" {
 			t.Errorf("%s: %v, the proxy was asked for %q", host, err, asked.Load())
 		}
 	}
-	if _, err := client.Get(t.Context(), "http://git.corp.internal/", egress.Policy{Allowed: egress.Hosts{"*.corp.internal"}}, 100); err != nil {
+	if _, err := client.Get(t.Context(), "http://git.corp.internal/",
+		egress.Policy{Allowed: egress.Hosts{"*.corp.internal"}}, 100); err != nil {
 		t.Errorf("a name that is allowed: %v", err)
 	}
 }
 
 // The shown form of an address never names a user.
 func FuzzShow(f *testing.F) {
-	for _, address := range []string{"http://user:password@example.com/x", "http://example.com/@x?token=y", "http://[::1]:80/x", "x"} {
+	for _, address := range []string{"http://user:password@example.com/x", "http://example.com/@x?token=y",
+		"http://[::1]:80/x", "x"} {
 		f.Add(address)
 	}
 	f.Fuzz(func(t *testing.T, address string) {

@@ -16,12 +16,20 @@ func TestHubAddress(t *testing.T) {
 		kind, reference string
 		want            string
 	}{
-		"a task":                {Hub{URL: "https://hub"}, HubTask, "git-clone", "https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/git-clone"},
-		"a pipeline":            {Hub{URL: "https://hub/"}, HubPipeline, "build", "https://hub/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build"},
-		"a version":             {Hub{URL: "https://hub"}, HubTask, "git-clone:0.9.0", "https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/git-clone/0.9.0"},
-		"with the API's path":   {Hub{URL: "https://hub/api/v1"}, HubTask, "x", "https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/x"},
-		"the default catalog":   {Hub{URL: "https://hub", Catalog: "default"}, HubTask, "x", "https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/x"},
-		"a catalog of one's":    {Hub{URL: "https://hub/sub", Catalog: "a b"}, HubTask, "x", "https://hub/sub/api/v1/packages/tekton-task/a%20b/x"},
+		"a task": {Hub{URL: "https://hub"}, HubTask, "git-clone",
+			"https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/git-clone"},
+		"a pipeline": {Hub{URL: "https://hub/"}, HubPipeline, "build",
+			"https://hub/api/v1/packages/tekton-pipeline/tekton-catalog-pipelines/build"},
+		"a version": {Hub{URL: "https://hub"}, HubTask, "git-clone:0.9.0",
+			"https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/git-clone/0.9.0"},
+		"with the API's path": {
+			Hub{URL: "https://hub/api/v1"}, HubTask, "x", "https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/x",
+		},
+		"the default catalog": {Hub{URL: "https://hub", Catalog: "default"}, HubTask, "x",
+			"https://hub/api/v1/packages/tekton-task/tekton-catalog-tasks/x"},
+		"a catalog of one's": {
+			Hub{URL: "https://hub/sub", Catalog: "a b"}, HubTask, "x", "https://hub/sub/api/v1/packages/tekton-task/a%20b/x",
+		},
 		"a path is no name":     {Hub{URL: "https://hub"}, HubTask, "../x", ""},
 		"a query is no name":    {Hub{URL: "https://hub"}, HubTask, "x?y", ""},
 		"a path is no version":  {Hub{URL: "https://hub"}, HubTask, "x:../../y", ""},

@@ -55,10 +55,12 @@ func TestGetClassifiesAnswers(t *testing.T) {
 		header http.Header
 		class  fault.Class
 	}{
-		{404, nil, fault.Invalid}, {410, nil, fault.Invalid}, {401, nil, fault.Invalid}, {403, nil, fault.Invalid}, {400, nil, fault.Invalid},
+		{404, nil, fault.Invalid}, {410, nil, fault.Invalid}, {401, nil, fault.Invalid}, {403, nil, fault.Invalid},
+		{400, nil, fault.Invalid},
 		{304, nil, fault.Invalid}, {451, nil, fault.Invalid}, {409, nil, fault.Invalid}, {302, nil, fault.Invalid},
 		{500, nil, fault.Transient}, {502, nil, fault.Transient}, {503, nil, fault.Transient}, {408, nil, fault.Transient},
-		{429, http.Header{"Retry-After": {"7"}}, fault.Throttled}, {403, http.Header{"Retry-After": {"7"}}, fault.Throttled}, {429, nil, fault.Throttled},
+		{429, http.Header{"Retry-After": {"7"}}, fault.Throttled}, {403, http.Header{"Retry-After": {"7"}}, fault.Throttled},
+		{429, nil, fault.Throttled},
 	}
 	for _, test := range tests {
 		t.Run(fmt.Sprintf("%d %v", test.code, test.header), func(t *testing.T) {
@@ -73,7 +75,8 @@ func TestGetClassifiesAnswers(t *testing.T) {
 			})
 			_, err := New(Options{Proxy: direct}).Get(t.Context(), s.URL+"/x?token=s3cret", loopback(), 100)
 			f := fault.Of(err)
-			if f == nil || f.Class != test.class || strings.Contains(f.Message, "s3cret") || strings.Contains(f.Message, "stranger") {
+			if f == nil || f.Class != test.class || strings.Contains(f.Message, "s3cret") ||
+				strings.Contains(f.Message, "stranger") {
 				t.Errorf("%+v, want %s without the query and the answer", f, test.class)
 			}
 			if test.header != nil && f.RetryAfter != 7*time.Second {
@@ -86,7 +89,8 @@ func TestGetClassifiesAnswers(t *testing.T) {
 func TestGetRefusesLargeAnswers(t *testing.T) {
 	s := serve(t, text(strings.Repeat("x", 1001)))
 	client := New(Options{Proxy: direct})
-	if _, err := client.Get(t.Context(), s.URL, loopback(), 1000); !fault.Is(err, fault.Invalid) || fault.Of(err).Reason != "FileTooLarge" {
+	if _, err := client.Get(t.Context(), s.URL, loopback(), 1000); !fault.Is(err, fault.Invalid) ||
+		fault.Of(err).Reason != "FileTooLarge" {
 		t.Errorf("%v, want FileTooLarge", err)
 	}
 	if got, err := client.Get(t.Context(), s.URL, loopback(), 1001); err != nil || len(got) != 1001 {
@@ -119,10 +123,12 @@ func TestGetFollowsFiveRedirects(t *testing.T) {
 		http.Redirect(w, r, fmt.Sprintf("/%d", left-1), http.StatusFound)
 	})
 	client := New(Options{Proxy: direct})
-	if got, err := client.Get(t.Context(), strings.Replace(s.URL, "://", "://me:s3cret@", 1)+"/5?token=s3cret", loopback(), 100); err != nil || string(got) != "there" {
+	if got, err := client.Get(t.Context(), strings.Replace(s.URL, "://", "://me:s3cret@", 1)+"/5?token=s3cret", loopback(),
+		100); err != nil || string(got) != "there" {
 		t.Errorf("five: %q, %v", got, err)
 	}
-	if _, err := client.Get(t.Context(), s.URL+"/6", loopback(), 100); fault.Of(err) == nil || fault.Of(err).Reason != "TooManyRedirects" {
+	if _, err := client.Get(t.Context(), s.URL+"/6", loopback(), 100); fault.Of(err) == nil ||
+		fault.Of(err).Reason != "TooManyRedirects" {
 		t.Errorf("six: %v, want TooManyRedirects", err)
 	}
 }
@@ -145,7 +151,8 @@ func TestGetStopsAtTimeLimit(t *testing.T) {
 			s.Start()
 			t.Cleanup(s.CloseClientConnections)
 			_, err := New(Options{Proxy: direct, Limits: limits}).Get(t.Context(), s.URL, loopback(), 100)
-			if f := fault.Of(err); f == nil || f.Class != fault.Transient || !strings.Contains(f.Message, "did not answer in time") {
+			if f := fault.Of(err); f == nil || f.Class != fault.Transient ||
+				!strings.Contains(f.Message, "did not answer in time") {
 				t.Errorf("%+v, want a Transient fault", f)
 			}
 		})
@@ -195,7 +202,8 @@ func TestGetRefusesPages(t *testing.T) {
 		"kind: Task\n": false, "{\"kind\":\"Task\"}": false, "<<: {a: b}\n": false, "# <html>\nkind: Task": false, "": false,
 	} {
 		got, err := New(Options{Proxy: direct}).Get(t.Context(), serve(t, text(body)).URL, loopback(), 100)
-		if page && (!fault.Is(err, fault.Transient) || !strings.Contains(err.Error(), "a web page") || strings.Contains(err.Error(), "Log in")) {
+		if page && (!fault.Is(err, fault.Transient) || !strings.Contains(err.Error(), "a web page") ||
+			strings.Contains(err.Error(), "Log in")) {
 			t.Errorf("%q: %q, %v, want a wait that does not repeat the page", body, got, err)
 		}
 		if !page && (err != nil || string(got) != body) {

@@ -36,7 +36,9 @@ func (s service) Verify(_ http.Header, _, secret []byte) error {
 func (s service) Decode(http.Header, []byte) (*v1alpha1.GitEventSpec, error) { return nil, nil }
 
 func TestClaimantIsTheFirstProviderThatClaims(t *testing.T) {
-	providers := []provider.Provider{{Webhook: service{name: "A"}}, {Webhook: service{name: "B"}}, {Webhook: service{name: "C"}}}
+	providers := []provider.Provider{
+		{Webhook: service{name: "A"}}, {Webhook: service{name: "B"}}, {Webhook: service{name: "C"}},
+	}
 	header := http.Header{"B": {"1"}, "C": {"1"}}
 	if got := delivery.Claimant(providers, header); got != &providers[1] {
 		t.Errorf("claimed by %v, want B", got)

@@ -22,7 +22,8 @@ func TestRatesRefuseANamespaceAfterItsBurst(t *testing.T) {
 		t.Fatalf("the first charge is refused: %v", err)
 	}
 	f := fault.Of(all.Charge(RateKey{Namespace: "busy"}, 1, now))
-	if f == nil || f.Class != fault.Throttled || f.Reason != ReasonRate || all.Check(RateKey{Namespace: "busy"}, now) == nil {
+	if f == nil || f.Class != fault.Throttled || f.Reason != ReasonRate ||
+		all.Check(RateKey{Namespace: "busy"}, now) == nil {
 		t.Fatalf("the next charge returns %+v", f)
 	}
 	for _, other := range []RateKey{{Namespace: "quiet"}, {"busy", true}} {
@@ -30,10 +31,12 @@ func TestRatesRefuseANamespaceAfterItsBurst(t *testing.T) {
 			t.Errorf("%+v is refused: %v", other, err)
 		}
 	}
-	if now = now.Add((largest - payloadBurst) / payloadRate * time.Second); all.Check(RateKey{Namespace: "busy"}, now) == nil {
+	if now = now.Add((largest - payloadBurst) / payloadRate * time.Second); all.Check(RateKey{Namespace: "busy"},
+		now) == nil {
 		t.Errorf("accepted before the rate has made up for the charge")
 	}
-	if now = now.Add(time.Second); all.Check(RateKey{Namespace: "busy"}, now) != nil || all.Charge(RateKey{Namespace: "busy"}, 1, now) != nil {
+	if now = now.Add(time.Second); all.Check(RateKey{Namespace: "busy"}, now) != nil ||
+		all.Charge(RateKey{Namespace: "busy"}, 1, now) != nil {
 		t.Error("refused although the rate has made up for the charge")
 	}
 	if now.Sub(time.Unix(0, 0)) > f.RetryAfter {

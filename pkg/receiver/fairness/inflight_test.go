@@ -58,6 +58,7 @@ func TestInFlightLeavesRoomForOtherNamespaces(t *testing.T) {
 		release()
 	}
 	if len(all.byNamespace) != 0 || all.total != 0 || all.waiting != 0 {
-		t.Errorf("%d in flight, %d namespaces and %d waiting after the last release, want none", all.total, len(all.byNamespace), all.waiting)
+		t.Errorf("%d in flight, %d namespaces and %d waiting after the last release, want none", all.total,
+			len(all.byNamespace), all.waiting)
 	}
 }

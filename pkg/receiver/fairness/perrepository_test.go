@@ -13,7 +13,9 @@ import (
 
 // delivered is a delivery of a Repository.
 func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSpec {
-	return &v1alpha1.GitEventSpec{Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository}}
+	return &v1alpha1.GitEventSpec{
+		Trigger: trigger, Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: repository},
+	}
 }
 
 // acquireFor takes a slot for a delivery of that size.

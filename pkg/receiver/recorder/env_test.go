@@ -49,7 +49,7 @@ func newEnv(t *testing.T) *env {
 	}
 	e.quota = quota.New(func() quota.Limits { return e.limits }, e.clock, nil)
 	e.client.PrependReactor("create", "gitevents", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		event := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.GitEvent) //nolint:forcetypeassert // as it is for
+		event := action.(clienttesting.CreateAction).GetObject().(*v1alpha1.GitEvent)
 		event.CreationTimestamp = metav1.NewTime(e.clock.Now().Add(e.ahead).Truncate(time.Second))
 		return false, nil, nil
 	})
@@ -158,7 +158,8 @@ func (e *env) wantEvents(n int) []v1alpha1.GitEvent {
 
 func (e *env) payloads() []v1alpha1.EventPayload {
 	e.t.Helper()
-	list, err := e.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(context.Background(), metav1.ListOptions{})
+	list, err := e.client.PlumblineV1alpha1().EventPayloads(systemNamespace).List(context.Background(),
+		metav1.ListOptions{})
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -167,7 +168,8 @@ func (e *env) payloads() []v1alpha1.EventPayload {
 
 func (e *env) deletePayload(name string) {
 	e.t.Helper()
-	if err := e.client.PlumblineV1alpha1().EventPayloads(systemNamespace).Delete(e.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+	if err := e.client.PlumblineV1alpha1().EventPayloads(systemNamespace).Delete(e.t.Context(), name,
+		metav1.DeleteOptions{}); err != nil {
 		e.t.Fatal(err)
 	}
 }
@@ -183,7 +185,8 @@ func (e *env) wantPayload(event v1alpha1.GitEvent) {
 
 // fail makes the API server answer err to a verb on a resource, until recover is called.
 func (e *env) fail(verb, resource string, err error) (recovered func()) {
-	e.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	e.client.PrependReactor(verb, resource,
+		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 	return func() { e.client.ReactionChain = e.client.ReactionChain[1:] }
 }
 
@@ -194,7 +197,7 @@ func (e *env) failOnce(resource string, err error, landed bool) {
 	e.client.PrependReactor("create", resource, func(a clienttesting.Action) (handled bool, _ runtime.Object, _ error) {
 		once.Do(func() { handled = true })
 		if handled && landed {
-			created := a.(clienttesting.CreateAction).GetObject() //nolint:forcetypeassert // as it is for
+			created := a.(clienttesting.CreateAction).GetObject()
 			if err := e.client.Tracker().Create(a.GetResource(), created, a.GetNamespace()); err != nil {
 				panic(err)
 			}
@@ -230,10 +233,13 @@ func (e *env) evict(name string) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	page := &v1alpha1.TombstonePage{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: tombstone.PageOf(name)}}
-	entry := tombstone.Of(found.(*v1alpha1.GitEvent), e.clock.Now().Add(retention)) //nolint:forcetypeassert // its type is that of the resource
+	page := &v1alpha1.TombstonePage{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: tombstone.PageOf(name)},
+	}
+	entry := tombstone.Of(found.(*v1alpha1.GitEvent), e.clock.Now().Add(retention))
 	tombstone.Add(page, []tombstone.Entry{entry}, e.clock.Now())
-	if err := tracker.Create(v1alpha1.SchemeGroupVersion.WithResource("tombstonepages"), page, systemNamespace); err != nil {
+	if err := tracker.Create(v1alpha1.SchemeGroupVersion.WithResource("tombstonepages"), page,
+		systemNamespace); err != nil {
 		e.t.Fatal(err)
 	}
 	if err := tracker.Delete(events, systemNamespace, name); err != nil {

@@ -32,15 +32,17 @@ func TestCallsOfADelivery(t *testing.T) {
 		quiet time.Duration // since the delivery before
 		calls []string
 	}{
-		"a small one":                    {calls: one},
-		"the first of a process":         {first: true, calls: three},
-		"one while clocks differ":        {ahead: time.Hour, calls: three},
-		"one after a quiet time":         {quiet: time.Hour, calls: three},
-		"one when our clock was set":     {quiet: -time.Hour, calls: three},
-		"one of an old event":            {age: 50 * time.Minute, calls: three},
-		"one of a clock that is ahead":   {age: -time.Hour, calls: three},
-		"one whose body has no time":     {d: func(time.Time) delivery { return push("k") }, calls: three},
-		"a large one writes its payload": {d: large("k").at, calls: []string{"create " + payload, "create " + event, "get " + event}},
+		"a small one":                  {calls: one},
+		"the first of a process":       {first: true, calls: three},
+		"one while clocks differ":      {ahead: time.Hour, calls: three},
+		"one after a quiet time":       {quiet: time.Hour, calls: three},
+		"one when our clock was set":   {quiet: -time.Hour, calls: three},
+		"one of an old event":          {age: 50 * time.Minute, calls: three},
+		"one of a clock that is ahead": {age: -time.Hour, calls: three},
+		"one whose body has no time":   {d: func(time.Time) delivery { return push("k") }, calls: three},
+		"a large one writes its payload": {
+			d: large("k").at, calls: []string{"create " + payload, "create " + event, "get " + event},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
@@ -100,7 +102,8 @@ func TestBodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
 	e := newEnv(t)
 	at := e.clock.Now()
 	first, _ := e.record(pushAt("k1", at))
-	if replayed, created := e.record(pushAt("k2", at)); created || replayed != first || e.events()[0].Spec.DeliveryKey != "k1" {
+	if replayed, created := e.record(pushAt("k2", at)); created || replayed != first ||
+		e.events()[0].Spec.DeliveryKey != "k1" {
 		t.Errorf("the replay is %s, created: %t", replayed, created)
 	}
 	e.settle(first, settled(v1alpha1.DispositionRuns))
@@ -131,13 +134,19 @@ func TestCreateWithUnknownOutcomeIsRecordedOnce(t *testing.T) {
 		landed   bool
 		refused  bool
 	}{
-		"the event landed, the answer timed out":       {"gitevents", apierrors.NewTimeoutError("slow", 1), true, false},
-		"the event landed, the connection dropped":     {"gitevents", &url.Error{Op: "Post", URL: "x", Err: syscall.ECONNRESET}, true, false},
-		"the event landed, etcd lost its leader":       {"gitevents", apierrors.NewInternalError(errors.New("etcdserver: leader changed")), true, false},
-		"the event did not land":                       {"gitevents", context.DeadlineExceeded, false, true},
-		"the payload landed, the answer timed out":     {"eventpayloads", apierrors.NewTimeoutError("slow", 1), true, false},
-		"the payload did not land, the second did":     {"eventpayloads", context.DeadlineExceeded, false, false},
-		"a denial is final: the create is not retried": {"gitevents", apierrors.NewBadRequest(`admission webhook "x" denied the request: no`), false, true},
+		"the event landed, the answer timed out": {"gitevents", apierrors.NewTimeoutError("slow", 1), true, false},
+		"the event landed, the connection dropped": {
+			"gitevents", &url.Error{Op: "Post", URL: "x", Err: syscall.ECONNRESET}, true, false,
+		},
+		"the event landed, etcd lost its leader": {
+			"gitevents", apierrors.NewInternalError(errors.New("etcdserver: leader changed")), true, false,
+		},
+		"the event did not land":                   {"gitevents", context.DeadlineExceeded, false, true},
+		"the payload landed, the answer timed out": {"eventpayloads", apierrors.NewTimeoutError("slow", 1), true, false},
+		"the payload did not land, the second did": {"eventpayloads", context.DeadlineExceeded, false, false},
+		"a denial is final: the create is not retried": {
+			"gitevents", apierrors.NewBadRequest(`admission webhook "x" denied the request: no`), false, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

@@ -38,7 +38,8 @@ func TestEventIsAnnotatedWithWhatItUses(t *testing.T) {
 	for _, payload := range e.payloads() {
 		stored += (len(payload.Data) + 2) / 3 * 4
 	}
-	for name, want := range map[string]string{"plumbline.dev/repository": "ci/app", "plumbline.dev/stored-bytes": fmt.Sprint(stored)} {
+	for name, want := range map[string]string{"plumbline.dev/repository": "ci/app",
+		"plumbline.dev/stored-bytes": fmt.Sprint(stored)} {
 		if event.Annotations[name] != want {
 			t.Errorf("%s is %q, want %q", name, event.Annotations[name], want)
 		}
@@ -115,7 +116,7 @@ func TestPartsOfPayloadsUseQuota(t *testing.T) {
 	e := newEnv(t)
 	e.limits.Bytes = 20 << 20 // 2 MiB for the Repository
 	e.client.PrependReactor("create", "eventpayloads", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		name := a.(clienttesting.CreateAction).GetObject().(*v1alpha1.EventPayload).Name //nolint:forcetypeassert // as it is for
+		name := a.(clienttesting.CreateAction).GetObject().(*v1alpha1.EventPayload).Name
 		return strings.HasSuffix(name, "-2"), nil, apierrors.NewForbidden(v1alpha1.Resource("eventpayloads"), name, errQuota)
 	})
 	reasons := map[string]int{}
@@ -149,7 +150,8 @@ func TestQuotaConflictIsRetried(t *testing.T) {
 		e, conflicts := newEnv(t), 0
 		e.client.PrependReactor("create", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			conflicts++
-			return conflicts < 4, nil, apierrors.NewConflict(v1alpha1.Resource("resourcequotas"), "plumbline", errors.New("the object has been modified"))
+			return conflicts < 4, nil, apierrors.NewConflict(v1alpha1.Resource("resourcequotas"), "plumbline",
+				errors.New("the object has been modified"))
 		})
 		e.record(large("k1"))
 		e.wantEvents(1)

@@ -141,10 +141,11 @@ func TestRedeliveryWithoutAddressesIsTheSameDelivery(t *testing.T) {
 func TestUnreadableTombstoneIsNotAbsent(t *testing.T) {
 	pages := v1alpha1.Resource("tombstonepages")
 	for name, err := range map[string]error{
-		"503":        apierrors.NewServiceUnavailable("shutting down"),
-		"forbidden":  apierrors.NewForbidden(pages, "x", errors.New("no")),
-		"unknown":    errors.New("whatever"),
-		"not served": apierrors.NewGenericServerResponse(http.StatusNotFound, "get", pages, "x", "404 page not found", 0, true),
+		"503":       apierrors.NewServiceUnavailable("shutting down"),
+		"forbidden": apierrors.NewForbidden(pages, "x", errors.New("no")),
+		"unknown":   errors.New("whatever"),
+		"not served": apierrors.NewGenericServerResponse(http.StatusNotFound, "get", pages, "x", "404 page not found", 0,
+			true),
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)

@@ -48,8 +48,10 @@ func TestRedeliveryExtendsTheRetention(t *testing.T) {
 	for name, evicted := range evictedOrNot() {
 		for body, d := range map[string]func() delivery{
 			"that does not identify its event": func() delivery { return push("k1") },
-			"that identifies its event":        func() delivery { return pushAt("k1", time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)) },
-			"in payloads":                      func() delivery { return large("k1") },
+			"that identifies its event": func() delivery {
+				return pushAt("k1", time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC))
+			},
+			"in payloads": func() delivery { return large("k1") },
 		} {
 			t.Run(name+", a body "+body, func(t *testing.T) {
 				e := newEnv(t)
@@ -146,8 +148,10 @@ func TestRedeliveryWhoseNoteFails(t *testing.T) {
 		err     error
 		refused bool
 	}{
-		"the event cannot be written":     {false, errors.New("unreachable"), true},
-		"the receiver lacks the right":    {false, apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", errors.New("no")), true},
+		"the event cannot be written": {false, errors.New("unreachable"), true},
+		"the receiver lacks the right": {
+			false, apierrors.NewForbidden(v1alpha1.Resource("gitevents"), "e", errors.New("no")), true,
+		},
 		"the event is deleted in between": {false, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), "e"), false},
 		"the page cannot be written":      {true, errors.New("unreachable"), true},
 		"the page is changed in between":  {true, apierrors.NewInvalid(v1alpha1.Kind("TombstonePage"), "t", nil), false},
@@ -207,7 +211,8 @@ func TestRedeliveryExtendsOneTombstone(t *testing.T) {
 	if !found || !entry.Until.Equal(e.clock.Now().Add(retention).Truncate(time.Second)) || entry.Again {
 		t.Errorf("the entry is %+v", entry)
 	}
-	if !slices.Equal([]string{page.Entries[0], page.Entries[2]}, []string{moved.Entries[0], moved.Entries[2]}) || len(moved.Entries) != 3 {
+	if !slices.Equal([]string{page.Entries[0], page.Entries[2]}, []string{moved.Entries[0], moved.Entries[2]}) ||
+		len(moved.Entries) != 3 {
 		t.Errorf("the page is %q, and was %q", moved.Entries, page.Entries)
 	}
 }

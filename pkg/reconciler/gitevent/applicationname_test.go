@@ -43,7 +43,8 @@ func TestChangedApplicationNameAppliesToNewChecks(t *testing.T) {
 			t.Errorf("%d more reports for the new name", got-writes)
 		}
 		w.settle(corev1.ConditionTrue)
-		if got := w.names(); !slices.Equal(got, []string{"Old CI / hello"}) || len(w.git.checks) != 1 || w.git.checks["1"].Conclusion != status.Success {
+		if got := w.names(); !slices.Equal(got, []string{"Old CI / hello"}) || len(w.git.checks) != 1 ||
+			w.git.checks["1"].Conclusion != status.Success {
 			t.Errorf("sent were %q, checks %v: want one success under the old name", got, w.git.checks)
 		}
 		if got := w.git.checks["1"].Summary; got != "Old CI/hello has <b>successfully</b> validated your commit." {
@@ -104,7 +105,8 @@ func TestCheckKeepsTheNameItStartedWith(t *testing.T) {
 		t.Run("and the pipeline "+how, func(t *testing.T) {
 			t.Parallel()
 			file := helloFile("hello")
-			file.Data = []byte(strings.NewReplacer("name: hello\n", "generateName: hello-\n  labels: {x: '{{ files.all }}'}\n").Replace(string(file.Data)))
+			file.Data = []byte(strings.NewReplacer("name: hello\n",
+				"generateName: hello-\n  labels: {x: '{{ files.all }}'}\n").Replace(string(file.Data)))
 			w := newEnv(t, file)
 			w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 			_, _ = w.reconcile()
@@ -117,7 +119,8 @@ func TestCheckKeepsTheNameItStartedWith(t *testing.T) {
 				w.git.changedErr = fault.Invalidf("BadYAML", "no")
 			}
 			w.settle(corev1.ConditionTrue)
-			if got := w.names(); !slices.Equal(got, []string{"Pipelines as Code CI / hello"}) || w.git.checks["1"].Conclusion != want {
+			if got := w.names(); !slices.Equal(got, []string{"Pipelines as Code CI / hello"}) ||
+				w.git.checks["1"].Conclusion != want {
 				t.Errorf("sent were %q, checks %v", got, w.git.checks)
 			}
 		})

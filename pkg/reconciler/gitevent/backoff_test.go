@@ -62,43 +62,32 @@ func TestLostAnswerStartsNoLongBackoff(t *testing.T) {
 	}
 }
 
-// D1: patches are denied for the whole life of a run, and when it finishes one read fails. That is
-// another outage, and the verdict does not wait as long as the patches have failed.
-func TestOneFailedReadDelaysNoVerdict(t *testing.T) {
+// D1: patches are denied for the whole life of a run, and when it finishes one other call fails.
+// That is another outage: neither the verdict nor settling waits as long as the patches have
+// failed.
+func TestOneFailedCallDelaysNoVerdict(t *testing.T) {
 	t.Parallel()
-	w := newEnv(t, helloFile("hello"))
-	w.hook = always("patch pipelineruns", errDenied)
-	for range 5 {
-		_, _ = w.reconcile()
-	}
-	for range 8 {
-		w.advanceAndReconcile(20 * time.Minute)
-	}
-	w.finishRuns(corev1.ConditionTrue)
-	w.process().state.Cache.Clear() // for want of room, or after a conflict
-	w.hook = always("get gitevents", apierrors.NewServiceUnavailable("once"))
-	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
-		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
-	}
-}
-
-// The same for deletions at the end: an event is settled as soon as the service is back.
-func TestOneFailedDeletionDelaysNoSettling(t *testing.T) {
-	t.Parallel()
-	w := newEnv(t, helloFile("hello"))
-	w.hook = always("patch pipelineruns", errDenied)
-	for range 5 {
-		_, _ = w.reconcile()
-	}
-	for range 8 {
-		w.advanceAndReconcile(20 * time.Minute)
-	}
-	w.finishRuns(corev1.ConditionTrue)
-	w.hook = always("patch secrets", apierrors.NewServiceUnavailable("once"))
-	_, err := w.reconcile()
-	if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
-		t.Errorf("error %v, woken after %v: want another look a second later", err, w.wakes)
+	for call, prepare := range map[string]func(*env){
+		"get gitevents": func(w *env) { w.process().state.Cache.Clear() }, // after a conflict, or evicted
+		"patch secrets": func(*env) {},
+	} {
+		t.Run(call, func(t *testing.T) {
+			w := newEnv(t, helloFile("hello"))
+			w.hook = always("patch pipelineruns", errDenied)
+			for range 5 {
+				_, _ = w.reconcile()
+			}
+			for range 8 {
+				w.advanceAndReconcile(20 * time.Minute)
+			}
+			w.finishRuns(corev1.ConditionTrue)
+			prepare(w)
+			w.hook = always(call, apierrors.NewServiceUnavailable("once"))
+			_, err := w.reconcile()
+			if err == nil || len(w.wakes) != 1 || w.wakes[0] > backoff.MinWait {
+				t.Errorf("error %v, woken after %v: want a retry a second later", err, w.wakes)
+			}
+		})
 	}
 }
 

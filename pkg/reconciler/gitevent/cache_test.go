@@ -64,7 +64,9 @@ func TestStaleProcessDoesNothing(t *testing.T) {
 	r, listed := w.process(), w.caches
 	w.alive = nil // another process
 	w.settle(corev1.ConditionTrue)
-	w.must(listed.events.Replace([]any{&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"}}}, ""))
+	w.must(listed.events.Replace([]any{
+		&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"}},
+	}, ""))
 	sent := len(w.git.writes)
 	w.calls = nil
 	w.advance(time.Hour)
@@ -72,7 +74,8 @@ func TestStaleProcessDoesNothing(t *testing.T) {
 		t.Error("no conflict")
 	}
 	for _, call := range w.calls {
-		if !slices.Contains([]string{"get pipelineruns", "list taskruns", "update gitevents/status", "get gitevents", "get secrets"}, call) {
+		if !slices.Contains([]string{"get pipelineruns", "list taskruns", "update gitevents/status", "get gitevents",
+			"get secrets"}, call) {
 			t.Errorf("calls %v", w.calls)
 		}
 	}
@@ -113,7 +116,8 @@ func TestReleasedLeaseStartsNothing(t *testing.T) {
 			given := false
 			r.state.Holds = func(string) bool { return !given }
 			w.hook = func(n int, call string) outcome {
-				if given && (strings.HasPrefix(call, "put ") || strings.HasSuffix(call, " pipelineruns") && !strings.HasPrefix(call, "get ")) {
+				if given && (strings.HasPrefix(call, "put ") ||
+					strings.HasSuffix(call, " pipelineruns") && !strings.HasPrefix(call, "get ")) {
 					t.Errorf("after %s it has made the call %s", free.calls[k], call)
 				}
 				given = given || n == k+1

@@ -20,11 +20,14 @@ import (
 // cancelled makes another event cancel the env's event: all of it, or some pipelines.
 func (w *env) cancelled(names ...string) {
 	w.t.Helper()
-	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it", Names: names, At: metav1.NewTime(w.clock.Now())}).CancelsAs("comment-9")
+	name, value, err := (&v1alpha1.Cancellation{
+		By: "rita", Why: "rita asked for it", Names: names, At: metav1.NewTime(w.clock.Now()),
+	}).CancelsAs("comment-9")
 	w.must(err)
 	e := w.event()
 	e.Annotations = map[string]string{name: value}
-	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(e), system)) // the process has not noticed it
+	// the process has not noticed it
+	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(e), system))
 }
 
 // stopCancelledRuns finishes each PipelineRun that was told to stop, as Tekton does, and returns
@@ -35,7 +38,9 @@ func (w *env) stopCancelledRuns() (told int) {
 			continue
 		}
 		told++
-		run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Cancelled", Message: "was cancelled"})
+		run.Status.SetCondition(&apis.Condition{
+			Type: apis.ConditionSucceeded, Status: "False", Reason: "Cancelled", Message: "was cancelled",
+		})
 		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
 	}
 	return told
@@ -74,14 +79,17 @@ func TestCancelledRunIsStoppedOnce(t *testing.T) {
 	for range 3 {
 		_, _ = w.reconcile()
 	}
-	if got := w.git.checks["1"]; got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "rita asked for it") {
+	if got := w.git.checks["1"]; got.State != status.InProgress || got.Title != "Cancelling" ||
+		!strings.Contains(got.Text, "rita asked for it") {
 		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 	}
-	if n := w.count("patch pipelineruns"); w.runs()[0].Spec.Status != pipelinev1.PipelineRunSpecStatusCancelledRunFinally || n > 3 { // two are of metadata
+	n := w.count("patch pipelineruns")
+	if n > 3 || w.runs()[0].Spec.Status != pipelinev1.PipelineRunSpecStatusCancelledRunFinally { // two are of metadata
 		t.Errorf("spec.status is %q after %d patches", w.runs()[0].Spec.Status, n)
 	}
 	w.until(w.settled)
-	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, "rita asked for it") || got.Words != "rita asked for it" {
+	if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, "rita asked for it") ||
+		got.Words != "rita asked for it" {
 		t.Errorf("the check says %q (%s): %s", got.Conclusion, got.Words, got.Text)
 	}
 	if result := w.event().Status.Runs[0].Result; result.Outcome != v1alpha1.OutcomeCancelled || w.secrets() != 1 {
@@ -108,11 +116,13 @@ func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 				w.advance(time.Minute)
 			}
 			wait := w.event().Status.Waits
-			if len(wait) == 0 || wait[0].Step != v1alpha1.StepCancel+w.runs()[0].Name || wait[0].Class != fault.Transient.String() || wait[0].NotBefore != nil {
+			if len(wait) == 0 || wait[0].Step != v1alpha1.StepCancel+w.runs()[0].Name ||
+				wait[0].Class != fault.Transient.String() || wait[0].NotBefore != nil {
 				t.Errorf("waits %+v, want one for the workqueue", wait)
 			}
 			got := w.git.checks["1"]
-			if got.State != status.InProgress || got.Title != "Cancelling" || !strings.Contains(got.Text, "request to cancel it has been refused since 00:00 UTC on 1 January") {
+			if got.State != status.InProgress || got.Title != "Cancelling" ||
+				!strings.Contains(got.Text, "request to cancel it has been refused since 00:00 UTC on 1 January") {
 				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 			}
 			w.hook = nil
@@ -188,7 +198,8 @@ func TestCancelSurvivesAnyFailedCall(t *testing.T) {
 		w.calls = nil
 		return w
 	}, func(t *testing.T, w *env) {
-		if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].Result.Outcome != v1alpha1.OutcomeCancelled || w.git.checks["1"].Conclusion != status.Cancelled {
+		if e := w.event(); len(w.runs()) != 1 || e.Status.Runs[0].Result.Outcome != v1alpha1.OutcomeCancelled ||
+			w.git.checks["1"].Conclusion != status.Cancelled {
 			t.Errorf("%d runs, %+v, checks %v", len(w.runs()), e.Status.Runs, w.git.checks)
 		}
 	})

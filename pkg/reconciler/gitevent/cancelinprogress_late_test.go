@@ -23,7 +23,9 @@ func TestLatePushRunsPipelinesThatTheNewestHasNot(t *testing.T) {
 			if e.Spec.HappenedAt = &happened; e.Name == "push-2" {
 				e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 				e.Status.Phase, e.Status.Plan = v1alpha1.PhaseSettled, &v1alpha1.Plan{HeadSHA: e.Spec.SHA}
-				e.Status.Runs = []v1alpha1.Run{{Pipeline: pipeline, Name: "run", UID: "uid", CancelInProgress: true, Result: &v1alpha1.Result{}}}
+				e.Status.Runs = []v1alpha1.Run{
+					{Pipeline: pipeline, Name: "run", UID: "uid", CancelInProgress: true, Result: &v1alpha1.Result{}},
+				}
 			}
 			w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), next(&e), system))
 		}

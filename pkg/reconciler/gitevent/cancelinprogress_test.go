@@ -38,7 +38,8 @@ func pushes(t *testing.T, count int, says string) *env {
 		if n == 1 {
 			e = w.event()
 		}
-		e.Name, e.UID, e.Spec.DeliveryKey, e.Spec.SHA = fmt.Sprint("push-", n), types.UID(fmt.Sprint("uid-of-", n)), fmt.Sprint(n), commit(n)
+		e.Name, e.UID, e.Spec.DeliveryKey, e.Spec.SHA = fmt.Sprint("push-", n), types.UID(fmt.Sprint("uid-of-", n)),
+			fmt.Sprint(n), commit(n)
 		if n > 1 {
 			e.Spec.Before = commit(n - 1)
 		}
@@ -107,7 +108,8 @@ func TestNewerPushStopsTheOlderRun(t *testing.T) {
 					said += fmt.Sprintf("%s %s", check.Conclusion, check.Text)
 				}
 			}
-			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) || !w.eventNamed("push-1").Settled() {
+			if !strings.HasPrefix(said, string(status.Cancelled)) || !strings.Contains(said, "superseded by "+commit(2)) ||
+				!w.eventNamed("push-1").Settled() {
 				t.Errorf("the check says %q, %+v", said, w.eventNamed("push-1").Status)
 			}
 			// A later event asks a settled event whether its run stopped others, and an unsettled
@@ -148,7 +150,8 @@ func TestCancelInProgressValues(t *testing.T) {
 			}
 			told, _ := w.annotations()
 			reason := w.eventNamed("push-2").Status.Plan.Decisions[0].Reason
-			if told != test.told || strings.Contains(reason, test.words) != true || test.words == "" && strings.Contains(reason, "neither") {
+			if told != test.told || strings.Contains(reason, test.words) != true ||
+				test.words == "" && strings.Contains(reason, "neither") {
 				t.Errorf("told to end: %q, want %q; the decision is %q", told, test.told, reason)
 			}
 			if asked := w.count("ask tip"); (asked > 0) != (test.told != "") {
@@ -203,7 +206,8 @@ func TestRefusedRunStopsNothing(t *testing.T) {
 	}
 	w.hook = nil
 	_, _ = w.reconcileEvent("push-1")
-	if told, started := w.annotations(); told != "" || started != "1" || w.eventNamed("push-2").Status.Runs[0].Refused == nil {
+	if told, started := w.annotations(); told != "" || started != "1" ||
+		w.eventNamed("push-2").Status.Runs[0].Refused == nil {
 		t.Errorf("told to end: %q, going on: %q", told, started)
 	}
 }
@@ -261,7 +265,8 @@ func TestOnlyContestedPipelinesWaitForTheOrder(t *testing.T) {
 		}
 		w.advance(time.Minute)
 	}
-	if says := w.eventNamed("push-1").Status.Waits[0]; says.Step != v1alpha1.StepSupersede || !strings.Contains(says.Message, "after 10m0s both go on") {
+	if says := w.eventNamed("push-1").Status.Waits[0]; says.Step != v1alpha1.StepSupersede ||
+		!strings.Contains(says.Message, "after 10m0s both go on") {
 		t.Errorf("it waits for %+v", says)
 	}
 	if got := created(); len(got) != 2 {

@@ -21,7 +21,8 @@ func (w *env) pullRequest(action string, after time.Duration) {
 }
 
 func asPull(e *v1alpha1.GitEvent, action string, happened, received time.Time) {
-	e.Spec.Trigger, e.Spec.EventType, e.Spec.Action, e.Spec.Actor = v1alpha1.TriggerPullRequest, "pull_request", action, "rita"
+	e.Spec.Trigger, e.Spec.EventType, e.Spec.Action, e.Spec.Actor = v1alpha1.TriggerPullRequest, "pull_request", action,
+		"rita"
 	e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "dev", HeadProjectID: 5}
 	at := metav1.NewTime(happened)
 	e.Spec.HappenedAt, e.Spec.ReceivedAt = &at, metav1.NewTime(received)
@@ -68,7 +69,8 @@ func TestClosedPullRequestCancelsEarlierEvents(t *testing.T) {
 		}
 		w.advance(time.Second)
 	}
-	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionCancels || len(e.Status.Waits) != 1 || e.Status.Waits[0].Step != v1alpha1.StepNotify {
+	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionCancels || len(e.Status.Waits) != 1 ||
+		e.Status.Waits[0].Step != v1alpha1.StepNotify {
 		t.Errorf("disposition %s, waits %+v", e.Status.Disposition, e.Status.Waits)
 	}
 	w.hook = nil
@@ -78,7 +80,8 @@ func TestClosedPullRequestCancelsEarlierEvents(t *testing.T) {
 		e.Spec.HappenedAt = &at
 	})
 	_, err := w.reconcile()
-	if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "closed-before", "late", "same-second"}) || err == nil || w.event().Settled() {
+	if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "closed-before", "late", "same-second"}) ||
+		err == nil || w.event().Settled() {
 		t.Errorf("%v are cancelled, error %v", got, err)
 	}
 	w.advance(cancel.Window + 10*time.Second)
@@ -128,7 +131,8 @@ func TestCloseSurvivesAnyFailedCall(t *testing.T) {
 		w.calls = nil
 		return w
 	}, func(t *testing.T, w *env) {
-		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "label"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 {
+		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before", "label"}) || len(w.git.writes) != 0 ||
+			len(w.runs()) != 0 {
 			t.Errorf("%v are cancelled, %d reports, %d runs", got, len(w.git.writes), len(w.runs()))
 		}
 	})
@@ -159,7 +163,9 @@ func TestEventPlannedAfterTheCloseStartsNothing(t *testing.T) {
 			w := newEnv(t, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
 			closed := w.clock.Now()
 			w.addEvent("closing", "closed", 0, func(e *v1alpha1.GitEvent) {
-				e.Status.Plan = &v1alpha1.Plan{Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(closed)}}
+				e.Status.Plan = &v1alpha1.Plan{
+					Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(closed)},
+				}
 				e.Status.Disposition = v1alpha1.DispositionCancels
 				if test.settled {
 					e.Status.Phase = v1alpha1.PhaseSettled

@@ -36,7 +36,8 @@ func commented(t *testing.T, body string, files ...git.File) *env {
 	w := newEnv(t, files...)
 	w.setPayload(body)
 	w.edit(func(e *v1alpha1.GitEvent) {
-		e.Spec.Trigger, e.Spec.EventType, e.Spec.SHA, e.Spec.Sender = v1alpha1.TriggerPullRequest, match.CommentEvent, "", "member"
+		e.Spec.Trigger, e.Spec.EventType, e.Spec.SHA, e.Spec.Sender = v1alpha1.TriggerPullRequest, match.CommentEvent, "",
+			"member"
 		e.Spec.BaseRef, e.Spec.HeadRef, e.Spec.HeadURL, e.Spec.Commit = "", "", "", nil
 		e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "author"}
 		e.Spec.Comment = &v1alpha1.Comment{ID: 9}
@@ -57,7 +58,8 @@ func (w *env) forkAt(sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEven
 	return w.headIn("https://git.example/fork/app", 99, sha)
 }
 
-func (w *env) headIn(url string, project int64, sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+func (w *env) headIn(url string, project int64,
+	sha string) func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	return func(e *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 		e.SHA, e.BaseRef, e.HeadRef, e.HeadURL, e.PullRequest.HeadProjectID = sha, "main", "topic", url, project
 		return e, nil
@@ -67,7 +69,8 @@ func (w *env) headIn(url string, project int64, sha string) func(*v1alpha1.GitEv
 func TestCommentStartsOnlyMatchingPipelines(t *testing.T) {
 	t.Parallel()
 	deploy := annotated("deploy", `on-comment: '(?m)^/deploy (\w+)'`)
-	deploy.Data = []byte(strings.Replace(string(deploy.Data), "spec:\n", "spec:\n  params:\n    - {name: said, value: '{{ trigger_comment }}'}\n", 1))
+	deploy.Data = []byte(strings.Replace(string(deploy.Data), "spec:\n",
+		"spec:\n  params:\n    - {name: said, value: '{{ trigger_comment }}'}\n", 1))
 	w := commented(t, "please\r\n/deploy prod\n", deploy, helloFile("hello"), annotated("other", "on-comment: ^/other"),
 		annotated("elsewhere", "on-comment: deploy", "target-namespace: prod"))
 	w.git.skipCI = true // who comments asks for it now
@@ -81,8 +84,10 @@ func TestCommentStartsOnlyMatchingPipelines(t *testing.T) {
 		t.Errorf("trigger_comment is %q, want %q", got, want)
 	}
 	for name, want := range map[string]string{
-		pipelinesascode.SHA: sha, pipelinesascode.EventType: "on-comment", pipelinesascode.Sender: "member", pipelinesascode.Branch: "main",
-		pipelinesascode.SourceBranch: "topic", pipelinesascode.SourceRepoURL: "https://git.example/fork/app", pipelinesascode.PullRequest: "3",
+		pipelinesascode.SHA: sha, pipelinesascode.EventType: "on-comment", pipelinesascode.Sender: "member",
+		pipelinesascode.Branch:       "main",
+		pipelinesascode.SourceBranch: "topic", pipelinesascode.SourceRepoURL: "https://git.example/fork/app",
+		pipelinesascode.PullRequest: "3",
 	} {
 		if got := runs[0].Annotations[name]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -93,7 +98,8 @@ func TestCommentStartsOnlyMatchingPipelines(t *testing.T) {
 		t.Errorf("the record must stay what was received: %+v", e.Spec)
 	}
 	want := map[string]string{
-		"deploy": `selected: on-comment "(?m)^/deploy (\\w+)" matches the comment "please …"`, "hello": "the event is a comment, and there is no annotation pipelinesascode.tekton.dev/on-comment",
+		"deploy":    `selected: on-comment "(?m)^/deploy (\\w+)" matches the comment "please …"`,
+		"hello":     "the event is a comment, and there is no annotation pipelinesascode.tekton.dev/on-comment",
 		"other":     `on-comment "^/other" does not match the comment "please …"`,
 		"elsewhere": `target-namespace is "prod" and the Repository of this URL is in "team"`,
 	}
@@ -114,11 +120,19 @@ func TestCommentOfUnauthorizedUserRunsNothing(t *testing.T) {
 		complete error
 		reason   string // "" is a wait
 	}{
-		"a stranger's comment":                             {canWrite: no("member"), reason: "The author of the comment has no write access to this repository and is not in OWNERS."},
-		"a member's comment on a stranger's fork":          {canWrite: no("author"), reason: "The author of the pull request has no write access to this repository and is not in OWNERS."},
-		"a look-up that fails is not an answer":            {canWrite: func(string) (bool, error) { return false, fault.Transientf("Unavailable", "502") }},
-		"a pull request that cannot be read is waited for": {canWrite: no(), complete: fault.Transientf("Unavailable", "502")},
-		"a pull request that was closed meanwhile":         {canWrite: no(), complete: fault.Ignoredf("PullRequestClosed", "it is closed"), reason: "it is closed"},
+		"a stranger's comment": {canWrite: no("member"),
+			reason: "The author of the comment has no write access to this repository and is not in OWNERS."},
+		"a member's comment on a stranger's fork": {canWrite: no("author"),
+			reason: "The author of the pull request has no write access to this repository and is not in OWNERS."},
+		"a look-up that fails is not an answer": {
+			canWrite: func(string) (bool, error) { return false, fault.Transientf("Unavailable", "502") },
+		},
+		"a pull request that cannot be read is waited for": {
+			canWrite: no(), complete: fault.Transientf("Unavailable", "502"),
+		},
+		"a pull request that was closed meanwhile": {
+			canWrite: no(), complete: fault.Ignoredf("PullRequestClosed", "it is closed"), reason: "it is closed",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +153,8 @@ func TestCommentOfUnauthorizedUserRunsNothing(t *testing.T) {
 				t.Errorf("%d runs, writes %v, read %v: want nothing", len(w.runs()), w.git.writes, read)
 			}
 			e := w.event()
-			if test.reason == "" && e.Status.Plan != nil || test.reason != "" && (!e.Settled() || e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Message != test.reason) {
+			if test.reason == "" && e.Status.Plan != nil || test.reason != "" &&
+				(!e.Settled() || e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Message != test.reason) {
 				t.Errorf("%+v, want %q", e.Status, test.reason)
 			}
 			if subject := e.Labels[plumbline.SubjectLabel]; (subject == "") != (test.reason != "") {
@@ -153,7 +168,8 @@ func TestCommentOfUnauthorizedUserRunsNothing(t *testing.T) {
 // run.
 func TestCommentIsPlannedAtOneCommit(t *testing.T) {
 	t.Parallel()
-	w := commented(t, "/deploy", annotated("now", "on-comment: ^/deploy"), annotated("later", "on-comment: ^/deploy", "task: https://git.example/t.yaml"))
+	w := commented(t, "/deploy", annotated("now", "on-comment: ^/deploy"),
+		annotated("later", "on-comment: ^/deploy", "task: https://git.example/t.yaml"))
 	w.git.tree = map[string]string{"t.yaml": "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: t}\nspec: {steps: [{name: s, image: busybox, script: x}]}\n"}
 	w.git.errAt = fault.Transientf("Unavailable", "502")
 	_, _ = w.reconcile()
@@ -178,11 +194,13 @@ func TestCommentIsPlannedAtOneCommit(t *testing.T) {
 func TestCommentReportsOnlyOnCommentMistakes(t *testing.T) {
 	t.Parallel()
 	broken := git.File{Path: ".tekton/broken.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")}
-	w := commented(t, "/deploy", broken, annotated("deploy", "on-comment: '^/deploy('"), annotated("cel", "on-path-change: '{{ cel: 1 + }}'"),
+	w := commented(t, "/deploy", broken, annotated("deploy", "on-comment: '^/deploy('"),
+		annotated("cel", "on-path-change: '{{ cel: 1 + }}'"),
 		annotated("waits", "on-path-change: '{{ files.all[0] }}'"))
 	w.git.changedErr = fault.Transientf("Unavailable", "502")
 	w.settle(corev1.ConditionTrue)
-	if len(w.git.checks) != 1 || len(w.runs()) != 0 || w.git.checks["1"].Conclusion != status.Failure || !strings.Contains(w.git.checks["1"].Text, "missing closing )") {
+	if len(w.git.checks) != 1 || len(w.runs()) != 0 || w.git.checks["1"].Conclusion != status.Failure ||
+		!strings.Contains(w.git.checks["1"].Text, "missing closing )") {
 		t.Errorf("checks %v, want one that shows what is wrong with the pattern", w.git.checks)
 	}
 }

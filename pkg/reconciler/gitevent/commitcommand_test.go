@@ -40,7 +40,8 @@ func remarked(t *testing.T, body string, files ...git.File) *env {
 }
 
 func asRemark(e *v1alpha1.GitEvent, happened time.Time) {
-	e.Spec.Trigger, e.Spec.EventType, e.Spec.Sender, e.Spec.PullRequest = v1alpha1.TriggerPush, match.CommentEvent, "member", nil
+	e.Spec.Trigger, e.Spec.EventType, e.Spec.Sender, e.Spec.PullRequest = v1alpha1.TriggerPush, match.CommentEvent,
+		"member", nil
 	e.Spec.BaseRef, e.Spec.HeadRef, e.Spec.Commit = "", "", nil
 	e.Spec.Comment = &v1alpha1.Comment{ID: 9}
 	e.Spec.Headers = map[string]string{"X-Event": "comment"}
@@ -55,10 +56,12 @@ func TestCommitCommandKeepsItsBranch(t *testing.T) {
 	w := remarked(t, "/test branch:main", helloFile("hello"))
 	w.settle(corev1.ConditionTrue)
 	runs, e := w.runs(), w.event()
-	if len(runs) != 1 || runs[0].Labels[pipelinesascode.EventType] != "test-all-comment" || !strings.HasSuffix(runs[0].Annotations[pipelinesascode.Branch], "main") {
+	if len(runs) != 1 || runs[0].Labels[pipelinesascode.EventType] != "test-all-comment" ||
+		!strings.HasSuffix(runs[0].Annotations[pipelinesascode.Branch], "main") {
 		t.Fatalf("runs %+v, reasons %v", runs, w.reasons())
 	}
-	if e.Spec.BaseRef != "" || e.Spec.SHA != sha || e.Status.Plan.Ref != "refs/heads/main" || e.Status.Ref != "main" || e.Status.Plan.HeadSHA != sha {
+	if e.Spec.BaseRef != "" || e.Spec.SHA != sha || e.Status.Plan.Ref != "refs/heads/main" || e.Status.Ref != "main" ||
+		e.Status.Plan.HeadSHA != sha {
 		t.Errorf("spec %+v, plan %+v, ref %q", e.Spec, e.Status.Plan, e.Status.Ref)
 	}
 }
@@ -70,7 +73,8 @@ func TestCommitCancelStopsOnlyItsBranch(t *testing.T) {
 	w := remarked(t, "/cancel branch:main", helloFile("hello"))
 	on := func(name, ref string, after time.Duration, change ...func(*v1alpha1.GitEvent)) {
 		w.addEvent(name, "", after, append([]func(*v1alpha1.GitEvent){func(e *v1alpha1.GitEvent) {
-			e.Spec.Trigger, e.Spec.EventType, e.Spec.PullRequest, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPush, "push", nil, ref, ref
+			e.Spec.Trigger, e.Spec.EventType, e.Spec.PullRequest, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPush, "push",
+				nil, ref, ref
 			e.Labels = map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 		}}, change...)...)
 	}

@@ -55,11 +55,14 @@ func TestRunWaitsForItsSlot(t *testing.T) {
 		w.advance(time.Hour)
 	}
 	got := w.git.checks["1"]
-	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: place 1" || !strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
+	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: place 1" ||
+		!strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
 		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 	}
-	if n := w.count("update gitevents/status") - before; n > 0 || len(w.git.writes) != written || len(w.runs()) > 0 || w.secrets() != 1 {
-		t.Errorf("%d writes of the status, %d of the check, %d runs, %d secrets while it waits", n, len(w.git.writes)-written, len(w.runs()), w.secrets())
+	if n := w.count("update gitevents/status") - before; n > 0 || len(w.git.writes) != written || len(w.runs()) > 0 ||
+		w.secrets() != 1 {
+		t.Errorf("%d writes of the status, %d of the check, %d runs, %d secrets while it waits", n, len(w.git.writes)-written,
+			len(w.runs()), w.secrets())
 	}
 	w.slots(slot)
 	w.settle(corev1.ConditionTrue)
@@ -74,8 +77,10 @@ func TestRefusedRunNeedsNoSlot(t *testing.T) {
 		err  error
 		want status.Conclusion
 	}{
-		"denied": {errDenied, status.Failure}, "webhook down": {errRefused, ""}, "throttled": {errThrottled, ""}, "it is there": {errDenied, ""},
-		"a webhook that knows no dry run": {apierrors.NewBadRequest(`admission webhook "x" does not support dry run`), ""}, // K38
+		"denied": {errDenied, status.Failure}, "webhook down": {errRefused, ""}, "throttled": {errThrottled, ""},
+		"it is there": {errDenied, ""},
+		// K38
+		"a webhook that knows no dry run": {apierrors.NewBadRequest(`admission webhook "x" does not support dry run`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,8 +98,10 @@ func TestRefusedRunNeedsNoSlot(t *testing.T) {
 			for range 4 {
 				_, _ = w.reconcile()
 			}
-			if got := w.git.checks["1"].Conclusion; got != test.want || len(w.runs()) > 0 || w.count("create pipelineruns") != 1 {
-				t.Errorf("the check says %q, want %q; %d runs, %d creates", got, test.want, len(w.runs()), w.count("create pipelineruns"))
+			if got := w.git.checks["1"].Conclusion; got != test.want || len(w.runs()) > 0 ||
+				w.count("create pipelineruns") != 1 {
+				t.Errorf("the check says %q, want %q; %d runs, %d creates", got, test.want, len(w.runs()),
+					w.count("create pipelineruns"))
 			}
 		})
 	}
@@ -131,7 +138,8 @@ func TestQueuedRunIsCancelled(t *testing.T) {
 	}{
 		"somebody asks for it": {func(w *env) { w.cancelled() }, "rita asked for it"},
 		"its Repository is deleted": {func(w *env) {
-			w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" } // so that it is read live
+			// so that it is read live
+			w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" }
 			w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(t.Context(), "app", metav1.DeleteOptions{}))
 		}, "Repository team/app is gone`"},
 	} {
@@ -140,7 +148,8 @@ func TestQueuedRunIsCancelled(t *testing.T) {
 			w, _ := planned(t)
 			test.cancel(w)
 			w.until(w.settled)
-			if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, test.says) || len(w.runs()) > 0 {
+			if got := w.git.checks["1"]; got.Conclusion != status.Cancelled || !strings.Contains(got.Text, test.says) ||
+				len(w.runs()) > 0 {
 				t.Errorf("the check is %s: %s; %d runs", got.Conclusion, got.Text, len(w.runs()))
 			}
 		})
@@ -179,9 +188,11 @@ func TestSlotChangesWakeQueuedEvents(t *testing.T) {
 		"a slot is given": {func(r *pacv1alpha1.Repository) {
 			r.Status.SetQueue(system, &pacv1alpha1.Queue{Installation: system, Slots: []pacv1alpha1.Slot{slot}})
 		}, 1},
-		"the limit changes":         {func(r *pacv1alpha1.Repository) { r.Spec.ConcurrencyLimit = &limit }, 1},
-		"something else changes":    {func(r *pacv1alpha1.Repository) { r.Status.ObservedGeneration = 7 }, 0},
-		"another one has its slots": {func(r *pacv1alpha1.Repository) { r.Name, r.Spec.ConcurrencyLimit = "other", &limit }, 0},
+		"the limit changes":      {func(r *pacv1alpha1.Repository) { r.Spec.ConcurrencyLimit = &limit }, 1},
+		"something else changes": {func(r *pacv1alpha1.Repository) { r.Status.ObservedGeneration = 7 }, 0},
+		"another one has its slots": {
+			func(r *pacv1alpha1.Repository) { r.Name, r.Spec.ConcurrencyLimit = "other", &limit }, 0,
+		},
 		"its Repository is deleted": {nil, 1},
 		"the global limit changes": {func(r *pacv1alpha1.Repository) {
 			r.Namespace, r.Name, r.Spec.ConcurrencyLimit = system, "pipelines-as-code", &limit

@@ -53,7 +53,8 @@ func TestEventThatCrashesTheControllerIsParked(t *testing.T) {
 		}
 	}
 	e := w.event()
-	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != planning.ReasonParked {
+	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused ||
+		e.Status.Plan.Reason != planning.ReasonParked {
 		t.Errorf("status %+v, want it parked", e.Status)
 	}
 	if len(w.git.writes) != 0 || len(w.runs()) != 0 {

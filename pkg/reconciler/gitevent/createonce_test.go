@@ -152,16 +152,20 @@ func TestCreatedRunIsRecordedWhileReportsWait(t *testing.T) {
 		if call == "create pipelineruns" {
 			creates++
 		}
-		return outcome{err: map[bool]error{true: errRefused}[call == "patch pipelineruns" || call == "create pipelineruns" && creates == 2]}
+		return outcome{
+			err: map[bool]error{true: errRefused}[call == "patch pipelineruns" || call == "create pipelineruns" && creates == 2],
+		}
 	}
 	_, _ = w.reconcile() // the first run is there, and its patches are what takes long
 	w.edit(func(e *v1alpha1.GitEvent) {
-		e.Status.Waits = append(e.Status.Waits, v1alpha1.Wait{Step: v1alpha1.StepReport, Class: "Throttled", Reason: "RateLimited", Message: "later", NotBefore: notBefore(w.clock.Now().Add(time.Hour))})
+		e.Status.Waits = append(e.Status.Waits, v1alpha1.Wait{Step: v1alpha1.StepReport, Class: "Throttled",
+			Reason: "RateLimited", Message: "later", NotBefore: notBefore(w.clock.Now().Add(time.Hour))})
 	})
 	w.calls = nil
 	_, _ = w.reconcile()
 	at := slices.Index(w.calls, "create pipelineruns")
-	if at < 0 || len(w.calls) < at+3 || w.calls[at+1] != "update gitevents/status" || !slices.Contains(w.calls[at+2:], "patch pipelineruns") {
+	if at < 0 || len(w.calls) < at+3 || w.calls[at+1] != "update gitevents/status" ||
+		!slices.Contains(w.calls[at+2:], "patch pipelineruns") {
 		t.Errorf("calls are %v, want the status to be written between the create and the patch", w.calls)
 	}
 }
@@ -217,7 +221,8 @@ func TestPausedProcessReadsBeforeItCreates(t *testing.T) {
 			}
 			return paused(n, call)
 		}
-		if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "another process has written") || len(w.runs()) != 0 {
+		if _, err := w.reconcile(); err == nil || !strings.Contains(err.Error(), "another process has written") ||
+			len(w.runs()) != 0 {
 			t.Errorf("%v, %d runs: want a conflict and none", err, len(w.runs()))
 		}
 	})
@@ -227,7 +232,8 @@ func TestPausedProcessReadsBeforeItCreates(t *testing.T) {
 		w.hook = pause(w)
 		_, _ = w.reconcile()
 		if got := fmt.Sprint(len(w.runs()), w.count("create pipelineruns")); got != "1 1" {
-			t.Errorf("runs and creates are %s, want one of each: a Git service that answers slowly keeps no run from being created", got)
+			t.Errorf(
+				"runs and creates are %s, want one of each: a Git service that answers slowly keeps no run from being created", got)
 		}
 		w.hook = nil
 		w.settle(corev1.ConditionTrue)

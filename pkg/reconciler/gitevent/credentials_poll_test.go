@@ -85,7 +85,8 @@ func TestChangedSecretRetriesWaitingEvents(t *testing.T) {
 	w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), system, "app"))
 	p := newProcess(w)
 	p.run()
-	if reason, message := w.waitsWith(); reason != fault.ReasonCredentialsMissing || !strings.Contains(message, "secret plumbline/app does not exist: create it") {
+	if reason, message := w.waitsWith(); reason != fault.ReasonCredentialsMissing ||
+		!strings.Contains(message, "secret plumbline/app does not exist: create it") {
 		t.Fatalf("waits for %s: %s", reason, message)
 	}
 	p.makes("before its time", "get secrets", 0)
@@ -97,7 +98,8 @@ func TestChangedSecretRetriesWaitingEvents(t *testing.T) {
 	w.storeApp(func(s *corev1.Secret) { delete(s.Data, keyPrivateKey) })
 	p.looks("it exists", true)
 	p.makes("it exists", "get secrets", 1)
-	if reason, message := w.waitsWith(); reason != fault.ReasonCredentialsMissing || !strings.Contains(message, "key "+keyPrivateKey) {
+	if reason, message := w.waitsWith(); reason != fault.ReasonCredentialsMissing ||
+		!strings.Contains(message, "key "+keyPrivateKey) {
 		t.Fatalf("waits for %s: %s", reason, message)
 	}
 	p.makes("before its time", "get secrets", 0)
@@ -180,7 +182,8 @@ func TestRefusedCredentialsAreRetriedOnce(t *testing.T) {
 
 // repositoryChanged reports a change of the Repository to the process.
 func (p *process) repositoryChanged() {
-	p.r.credentials.RepositoryChanged(nil, repository(), func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
+	p.r.credentials.RepositoryChanged(nil, repository(),
+		func() []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{p.event()} })
 }
 
 func elsewhere(namespace string) *pacv1alpha1.Repository {
@@ -196,7 +199,8 @@ func TestChangedRepositoryWakesItsWaitingEvents(t *testing.T) {
 	w.git.err = fault.Operatorf("RepositoryNotReadable", "no")
 	p := newProcess(w)
 	p.run()
-	p.r = func() *Reconciler { r := w.reconciler(); r.process.Wake = p.r.process.Wake; return r }() // its cache has the wait
+	// its cache has the wait
+	p.r = func() *Reconciler { r := w.reconciler(); r.process.Wake = p.r.process.Wake; return r }()
 	global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"}}
 	same, changed := global.DeepCopy(), global.DeepCopy()
 	same.Status.ObservedGeneration, changed.Spec.GitProvider = 1, &pacv1alpha1.GitProvider{Type: "gitlab"}

@@ -26,14 +26,16 @@ func orphaned(t *testing.T) *env {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
 	w.repository = named
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"},
+		Data: map[string][]byte{"provider.token": []byte("t")}}))
 	for range 3 {
 		_, _ = w.reconcile()
 	}
 	if got := w.conclusions(); len(got) != 1 || len(w.runs()) != 1 {
 		t.Fatalf("%d runs, checks %v: want one that is in progress", len(w.runs()), got)
 	}
-	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" } // so that it is read live
+	// so that it is read live
+	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" }
 	w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(t.Context(), "app", metav1.DeleteOptions{}))
 	return w
 }
@@ -61,7 +63,8 @@ func TestReportsOfADeletedRepositoryAreGivenUp(t *testing.T) {
 	}
 	w.advanceAndReconcile(2 * time.Minute)
 	e := w.event()
-	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() || reported.Reason != credentials.ReasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
+	if reported := e.Status.GetCondition(v1alpha1.GitEventReported); !e.Settled() ||
+		reported.Reason != credentials.ReasonRepositoryGone || e.Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("after eleven minutes the event is %s with %v, want it settled with the reason", e.Status.Phase, reported)
 	}
 	if left := e.Status.Checks; !e.Status.Unreported || len(left) != 1 || left[0].ID == "" || left[0].Concluded {
@@ -123,7 +126,8 @@ func TestReportWithoutASlotIsNotGivenUp(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) {
 		r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 	}
-	release, _ := w.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: "git.example"}) // another event's
+	// another event's
+	release, _ := w.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: "git.example"})
 	for range 6 {
 		w.advanceAndReconcile(time.Minute)
 		w.alive.repositoryChanged(nil, repository())

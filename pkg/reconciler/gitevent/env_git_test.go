@@ -4,14 +4,10 @@ package gitevent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -71,18 +67,21 @@ type fakeGit struct {
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{}, Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
-		g.logins++
-		if g.atLogin != nil {
-			g.atLogin()
-		}
-		if g.loginErr != nil {
-			return provider.Client{}, g.loginErr
-		}
-		return provider.Client{Source: g, History: g, Tips: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g}, nil
-	}, Metadata: func(id string) (labels, annotations map[string]string) {
-		return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
-	}}
+	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{},
+		Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+			g.logins++
+			if g.atLogin != nil {
+				g.atLogin()
+			}
+			if g.loginErr != nil {
+				return provider.Client{}, g.loginErr
+			}
+			return provider.Client{
+				Source: g, History: g, Tips: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g,
+			}, nil
+		}, Metadata: func(id string) (labels, annotations map[string]string) {
+			return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
+		}}
 	if g.own {
 		p.BaseURL = func(_, repositoryURL string, _ v1alpha1.Project) string {
 			g.placedBy = append(g.placedBy, repositoryURL)
@@ -199,7 +198,9 @@ func (g *fakeGit) CloneToken(_ context.Context, permissions map[string]string) (
 	o := g.env.called("mint token")
 	var token provider.Token
 	if o.err == nil || o.apply {
-		token = provider.Token{User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: g.env.clock.Now().Add(g.life()), Own: true}
+		token = provider.Token{
+			User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: g.env.clock.Now().Add(g.life()), Own: true,
+		}
 		g.tokens, g.permissions = append(g.tokens, token), permissions
 	}
 	if o.kill {
@@ -261,7 +262,8 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 		id = fmt.Sprint(len(g.checks) + 1)
 	}
 	for known, other := range g.checks { // the newest gets a conclusion
-		if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name && (check.Conclusion != "" && known > id || g.checks[id].Name == "") {
+		if !sole && other.ExternalID == check.ExternalID && other.Name == check.Name &&
+			(check.Conclusion != "" && known > id || g.checks[id].Name == "") {
 			id = known
 		}
 	}
@@ -271,15 +273,6 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 	}
 	return id, o.err
 }
-
-var errRefused = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError,
-	Message: `Internal error occurred: failed calling webhook "webhook.pipeline.tekton.dev": failed to call webhook: Post "https://tekton-pipelines-webhook.tekton-pipelines.svc:443/defaulting?timeout=10s": dial tcp 10.96.0.1:443: connect: connection refused`}}
-
-var errDenied = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
-	Message: `admission webhook "policy.example" denied the request: no`}}
-
-var errConflict = apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("the object has been modified"))
-var errThrottled = apierrors.NewTooManyRequests("try again later", 1)
 
 // helloFile is a pipeline for pushes to main.
 func helloFile(name string) git.File {

@@ -59,5 +59,6 @@ func (h *hub) counts() map[string]int {
 }
 
 func taskText(name string) string {
-	return "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: " + name + "}\nspec: {steps: [{name: s, image: busybox, script: 'echo " + name + "'}]}\n"
+	return "apiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: " + name +
+		"}\nspec: {steps: [{name: s, image: busybox, script: 'echo " + name + "'}]}\n"
 }

@@ -33,15 +33,18 @@ type caches struct{ events, repositories, claims, runs cache.Indexer }
 func newCaches() caches {
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	return caches{
-		events: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
-		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		events:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
+		repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
+		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
+		runs:         cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
 }
 
 func (c caches) open() deps.Open {
 	of := func(namespace, name string) (events []*v1alpha1.GitEvent) {
 		for _, obj := range c.events.List() {
-			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Namespace == namespace && event.Spec.Repository.Name == name {
+			if event, ok := obj.(*v1alpha1.GitEvent); ok && event.Spec.Repository.Namespace == namespace &&
+				event.Spec.Repository.Name == name {
 				events = append(events, event)
 			}
 		}
@@ -82,7 +85,8 @@ func (w *env) fill(c caches) {
 	w.must(c.runs.Replace(runs, ""))
 	w.must(c.repositories.Replace([]any{served}, ""))
 	var claims []any
-	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system, repositoryClaim().Name); err == nil {
+	if known, err := w.own.Tracker().Get(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), system,
+		repositoryClaim().Name); err == nil {
 		claims = append(claims, known)
 	}
 	w.must(c.claims.Replace(claims, ""))
@@ -110,13 +114,15 @@ func (w *env) reconcilerWith(c caches) *Reconciler {
 
 // newProcess returns the reconciler of a process that leads. It reaches the API server through the
 // clients of cluster.
-func (w *env) newProcess(c caches, cluster deps.Cluster, identity string, wake func(string, time.Duration)) *Reconciler {
+func (w *env) newProcess(c caches, cluster deps.Cluster, identity string,
+	wake func(string, time.Duration)) *Reconciler {
 	cluster.Open, cluster.Repositories = c.open(), paclisters.NewRepositoryLister(c.repositories)
 	cluster.Claims, cluster.Runs = listers.NewRepositoryClaimLister(c.claims), c.runs
 	cluster.Recorder, cluster.Clock = record.NewFakeRecorder(1000), w.clock
 	r := New(cluster, deps.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: identity,
-		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}), Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}),
+		Providers: map[string]provider.Provider{"fake": w.git.provider()},
 	}, deps.Process{Settings: w.store(), Wake: wake})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r
@@ -134,7 +140,9 @@ func (w *env) used(c caches) *quota.Ledger {
 // store returns the ConfigMap as it is now.
 func (w *env) store() *config.Store {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
-	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	settings.OnConfigChanged(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings,
+	})
 	return settings
 }
 

@@ -63,7 +63,8 @@ type env struct {
 	hook      func(n int, call string) outcome
 	asked     func(action clienttesting.Action) error // may refuse a call to the API server
 	woken     func(event string, after time.Duration) // is called at each wake-up, if it is set
-	wakes     []time.Duration                         // when the last reconcile wants the next one, in addition to what it returned
+	// when the last reconcile wants the next one, in addition to what it returned
+	wakes []time.Duration
 }
 
 // outcome says what a scripted fault does with a call.
@@ -75,7 +76,8 @@ type outcome struct {
 
 func newEnv(t *testing.T, files ...git.File) *env {
 	t.Helper()
-	w := &env{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	w := &env{t: t, git: &fakeGit{files: files, checks: map[string]status.Check{}},
+		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.git.env = w
 	w.own = fake.NewSimpleClientset(event(), repository(), repositoryClaim())
 	w.tekton = tektonfake.NewSimpleClientset()
@@ -148,9 +150,12 @@ func event() *v1alpha1.GitEvent {
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "event-uid"},
 		Spec: v1alpha1.GitEventSpec{
 			Provider: "fake", Host: "git.example", DeliveryKey: "1", Trigger: v1alpha1.TriggerPush, EventType: "push",
-			Repository: v1alpha1.RepositoryReference{Namespace: tenant, Name: "app", UID: "repo-uid", URL: "https://git.example/acme/app"},
-			Project:    v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"},
-			SHA:        sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app", Sender: "dev",
+			Repository: v1alpha1.RepositoryReference{
+				Namespace: tenant, Name: "app", UID: "repo-uid", URL: "https://git.example/acme/app",
+			},
+			Project: v1alpha1.Project{Owner: "acme", Name: "app", ID: 5, URL: "https://git.example/acme/app"},
+			SHA:     sha, BaseRef: "refs/heads/main", HeadRef: "refs/heads/main", HeadURL: "https://git.example/acme/app",
+			Sender:  "dev",
 			Commit:  &v1alpha1.Commit{Title: "a change"},
 			Payload: v1alpha1.BlobReference{Name: "push-1", Chunks: 1},
 		},
@@ -168,7 +173,9 @@ func repositoryClaim() *v1alpha1.RepositoryClaim {
 	const url = "https://git.example/acme/app"
 	return &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
-		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: tenant, Name: "app", UID: "repo-uid"}},
+		Spec: v1alpha1.RepositoryClaimSpec{
+			URL: url, Repository: v1alpha1.ClaimOwner{Namespace: tenant, Name: "app", UID: "repo-uid"},
+		},
 	}
 }
 
@@ -213,7 +220,9 @@ func (w *env) finishRuns(outcome corev1.ConditionStatus) {
 		if run.IsDone() {
 			continue
 		}
-		run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: outcome, Reason: "Done", Message: "ended by the test"})
+		run.Status.SetCondition(&apis.Condition{
+			Type: apis.ConditionSucceeded, Status: outcome, Reason: "Done", Message: "ended by the test",
+		})
 		w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
 	}
 }
@@ -229,7 +238,8 @@ func (w *env) event() *v1alpha1.GitEvent {
 }
 
 func (w *env) events() []v1alpha1.GitEvent {
-	obj, err := w.own.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), v1alpha1.SchemeGroupVersion.WithKind("GitEvent"), system)
+	obj, err := w.own.Tracker().List(v1alpha1.SchemeGroupVersion.WithResource("gitevents"),
+		v1alpha1.SchemeGroupVersion.WithKind("GitEvent"), system)
 	w.must(err)
 	list, ok := obj.(*v1alpha1.GitEventList)
 	if !ok {
@@ -239,7 +249,8 @@ func (w *env) events() []v1alpha1.GitEvent {
 }
 
 func (w *env) runs() []pipelinev1.PipelineRun {
-	obj, err := w.tekton.Tracker().List(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), pipelinev1.SchemeGroupVersion.WithKind("PipelineRun"), tenant)
+	obj, err := w.tekton.Tracker().List(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"),
+		pipelinev1.SchemeGroupVersion.WithKind("PipelineRun"), tenant)
 	w.must(err)
 	list, ok := obj.(*pipelinev1.PipelineRunList)
 	if !ok {

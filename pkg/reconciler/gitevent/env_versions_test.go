@@ -44,7 +44,8 @@ func (w *env) version(tracker clienttesting.ObjectTracker) clienttesting.Reactio
 }
 
 // patched applies a patch. A version and a UID in it are preconditions.
-func (w *env) patched(tracker clienttesting.ObjectTracker, apply clienttesting.ReactionFunc, patch clienttesting.PatchAction) (bool, k8sruntime.Object, error) {
+func (w *env) patched(tracker clienttesting.ObjectTracker, apply clienttesting.ReactionFunc,
+	patch clienttesting.PatchAction) (bool, k8sruntime.Object, error) {
 	var wanted struct {
 		Metadata struct {
 			UID             types.UID `json:"uid"`
@@ -55,7 +56,8 @@ func (w *env) patched(tracker clienttesting.ObjectTracker, apply clienttesting.R
 		return true, nil, err
 	}
 	before := w.eventNamed(patch.GetName())
-	if m := wanted.Metadata; m.ResourceVersion != "" && m.ResourceVersion != before.ResourceVersion || m.UID != "" && m.UID != before.UID {
+	if m := wanted.Metadata; m.ResourceVersion != "" && m.ResourceVersion != before.ResourceVersion ||
+		m.UID != "" && m.UID != before.UID {
 		return true, nil, errConflict
 	}
 	_, obj, err := apply(patch)

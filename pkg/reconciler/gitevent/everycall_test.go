@@ -92,8 +92,9 @@ func TestRefusedPatchesChangeNoVerdict(t *testing.T) {
 // failures returns the ways in which a call may fail.
 func failures() map[string]outcome {
 	return map[string]outcome{
-		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict},
+		"throttled": {err: errThrottled},
+		"applied":   {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
 	}
 }
 
@@ -167,13 +168,15 @@ func (w *env) wantRefused() {
 
 func (w *env) secrets() int {
 	w.t.Helper()
-	obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
+	obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"),
+		corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
 	w.must(err)
 	list, ok := obj.(*corev1.SecretList)
 	if !ok {
 		w.t.Fatalf("unexpected %T", obj)
 	}
-	app, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), system)
+	app, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"),
+		corev1.SchemeGroupVersion.WithKind("Secret"), system)
 	w.must(err)
 	left := slices.DeleteFunc(slices.Clone(list.Items), func(secret corev1.Secret) bool { return w.leftToRun(&secret) })
 	return len(left) + len(app.(*corev1.SecretList).Items)

@@ -29,7 +29,8 @@ func asked(t *testing.T, comment string, stranger bool) *env {
 	w.git.canWrite = func(user string) (bool, error) { return user == "member", nil }
 	first := w.eventNamed("first")
 	first.Spec.PullRequest.HeadProjectID, first.Spec.PullRequest.Author = 99, "author"
-	first.Status.Disposition, first.Status.Plan.Reason, first.Status.Runs = v1alpha1.DispositionPending, "PendingApproval", nil
+	first.Status.Disposition, first.Status.Plan.Reason, first.Status.Runs = v1alpha1.DispositionPending, "PendingApproval",
+		nil
 	w.replaceEvent(first)
 	return w
 }
@@ -68,7 +69,8 @@ func (w *env) wantOneSet(t *testing.T, approved bool) {
 	t.Helper()
 	e, runs := w.event(), w.runs()
 	if len(e.Status.Runs) != 1 || (e.Status.Plan.Approval != nil) != approved || w.secrets() != 1 {
-		t.Fatalf("%d runs are recorded, approval %+v, %d secrets: %+v", len(e.Status.Runs), e.Status.Plan.Approval, w.secrets(), e.Status)
+		t.Fatalf("%d runs are recorded, approval %+v, %d secrets: %+v", len(e.Status.Runs), e.Status.Plan.Approval,
+			w.secrets(), e.Status)
 	}
 	want := status.Success
 	if e.Status.Runs[0].Refused != nil { // the create was denied
@@ -107,7 +109,8 @@ func TestCancelCommandSurvivesAnyFailedCall(t *testing.T) {
 		w.calls = nil
 		return w
 	}, func(t *testing.T, w *env) {
-		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
+		if got := w.cancelledOnes(); !slices.Equal(got, []string{"before"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 ||
+			w.event().Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
 		}
 	})
@@ -154,7 +157,8 @@ func TestCommitCancelSurvivesAnyFailedCall(t *testing.T) {
 		w.ends, w.calls = corev1.ConditionTrue, nil
 		return w
 	}, func(t *testing.T, w *env) {
-		if got := w.cancelledOnes(); !slices.Equal(got, []string{"on-main"}) || len(w.git.writes) != 0 || len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
+		if got := w.cancelledOnes(); !slices.Equal(got, []string{"on-main"}) || len(w.git.writes) != 0 ||
+			len(w.runs()) != 0 || w.event().Status.Disposition != v1alpha1.DispositionCancels {
 			t.Errorf("%v are cancelled, %d reports, %d runs, %+v", got, len(w.git.writes), len(w.runs()), w.event().Status)
 		}
 	})

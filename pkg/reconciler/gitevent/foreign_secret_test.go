@@ -24,7 +24,8 @@ func TestSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 	w.hook = nil
 	theirs := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: tenant, Name: w.event().Status.Runs[0].Secret, Labels: map[string]string{plumbline.InstallationLabel: "another"},
+			Namespace: tenant, Name: w.event().Status.Runs[0].Secret,
+			Labels:      map[string]string{plumbline.InstallationLabel: "another"},
 			Annotations: map[string]string{plumbline.TokenAnnotation: plumbline.TokenOwn},
 		},
 		Data: map[string][]byte{"git-provider-token": []byte("theirs")},
@@ -33,13 +34,15 @@ func TestSecretOfAnotherInstallationIsLeftAlone(t *testing.T) {
 	for range 3 {
 		_, _ = w.reconcile()
 	}
-	if reason := w.event().Status.GetCondition(v1alpha1.GitEventCreated).Reason; reason != "ForeignSecret" || len(w.runs()) != 0 {
+	if reason := w.event().Status.GetCondition(v1alpha1.GitEventCreated).Reason; reason != "ForeignSecret" ||
+		len(w.runs()) != 0 {
 		t.Errorf("Created is %s with %d runs", reason, len(w.runs()))
 	}
 	w.cancelled()
 	w.until(w.settled)
 	left, err := w.kube.CoreV1().Secrets(tenant).Get(t.Context(), theirs.Name, metav1.GetOptions{})
-	if err != nil || !equality.Semantic.DeepEqual(left.ObjectMeta, theirs.ObjectMeta) || !equality.Semantic.DeepEqual(left.Data, theirs.Data) {
+	if err != nil || !equality.Semantic.DeepEqual(left.ObjectMeta, theirs.ObjectMeta) ||
+		!equality.Semantic.DeepEqual(left.Data, theirs.Data) {
 		t.Errorf("the Secret is %+v, %v", left, err)
 	}
 	for _, token := range w.git.revoked {

@@ -27,7 +27,8 @@ import (
 // fromFork makes the event a pull request from an untrusted user's fork.
 func (w *env) fromFork() {
 	e := w.event()
-	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main", "feature"
+	e.Spec.Trigger, e.Spec.EventType, e.Spec.BaseRef, e.Spec.HeadRef = v1alpha1.TriggerPullRequest, "pull_request", "main",
+		"feature"
 	e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Author: "stranger", HeadProjectID: 99}
 	w.replaceEvent(e)
 }
@@ -40,9 +41,13 @@ func TestForkOfUntrustedUserNeverRuns(t *testing.T) {
 		wantPending bool
 	}{
 		"without write access it waits for approval": {no, true},
-		"a server error is not an answer":            {func(string) (bool, error) { return false, fault.Transientf("Unavailable", "502") }, false},
-		"a forbidden look-up is not an answer":       {func(string) (bool, error) { return false, fault.Operatorf("Forbidden", "403") }, false},
-		"an unclassified error is not an answer":     {func(string) (bool, error) { return true, errors.New("odd") }, false},
+		"a server error is not an answer": {
+			func(string) (bool, error) { return false, fault.Transientf("Unavailable", "502") }, false,
+		},
+		"a forbidden look-up is not an answer": {
+			func(string) (bool, error) { return false, fault.Operatorf("Forbidden", "403") }, false,
+		},
+		"an unclassified error is not an answer": {func(string) (bool, error) { return true, errors.New("odd") }, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +64,8 @@ func TestForkOfUntrustedUserNeverRuns(t *testing.T) {
 			if pending := len(w.git.checks) == 1; pending != test.wantPending {
 				t.Errorf("checks: %v", w.git.checks)
 			}
-			if test.wantPending && (!w.event().Settled() || w.git.checks["1"].Conclusion != "" || w.git.checks["1"].State != status.Queued) {
+			if test.wantPending && (!w.event().Settled() || w.git.checks["1"].Conclusion != "" ||
+				w.git.checks["1"].State != status.Queued) {
 				t.Errorf("want one queued check and a settled event: %v, %v", w.git.checks["1"], w.event().Status)
 			}
 		})
@@ -68,7 +74,8 @@ func TestForkOfUntrustedUserNeverRuns(t *testing.T) {
 
 func TestInvalidDefinitionFailsOnlyItsPipeline(t *testing.T) {
 	t.Parallel()
-	w := newEnv(t, helloFile("good"), git.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
+	w := newEnv(t, helloFile("good"),
+		git.File{Path: ".tekton/bad.yaml", Data: []byte("kind: PipelineRun\n  apiVersion: [")})
 	w.settle(corev1.ConditionTrue)
 	got := map[string]status.Conclusion{}
 	for _, check := range w.git.checks {
@@ -92,7 +99,8 @@ func TestNothingMatchesLeavesNoCheck(t *testing.T) {
 	if len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored {
 		t.Errorf("writes %v, disposition %s: want none and Ignored", w.git.writes, e.Status.Disposition)
 	}
-	if len(e.Status.Plan.Decisions) != 1 || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "on-event [pull_request]") {
+	if len(e.Status.Plan.Decisions) != 1 ||
+		!strings.Contains(e.Status.Plan.Decisions[0].Reason, "on-event [pull_request]") {
 		t.Errorf("a settled event must still say why: %+v", e.Status.Plan.Decisions)
 	}
 }
@@ -106,10 +114,16 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	w.hook = func(n int, call string) outcome { return outcome{kill: call == "create pipelineruns"} }
 	_, _ = w.reconcile()
 	w.hook = nil
-	foreign := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: w.event().Status.Runs[0].Name, UID: "foreign"}}
+	foreign := &pipelinev1.PipelineRun{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: w.event().Status.Runs[0].Name, UID: "foreign"},
+	}
 	// The labels of ours without the key: a person copied a run of another event.
-	foreign.Labels = map[string]string{plumbline.InstallationLabel: w.event().Namespace, pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy}
-	foreign.Annotations = map[string]string{plumbline.RunKeyAnnotation: w.event().Namespace + "/push-of-another-time/.tekton/run.yaml#0"}
+	foreign.Labels = map[string]string{
+		plumbline.InstallationLabel: w.event().Namespace, pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy,
+	}
+	foreign.Annotations = map[string]string{
+		plumbline.RunKeyAnnotation: w.event().Namespace + "/push-of-another-time/.tekton/run.yaml#0",
+	}
 	w.must(w.tekton.Tracker().Add(foreign))
 	for range 3 {
 		_, _ = w.reconcile()
@@ -117,10 +131,12 @@ func TestForeignPipelineRunIsLeftAlone(t *testing.T) {
 	if runs := w.runs(); len(runs) != 1 || !cmp.Equal(runs[0].ObjectMeta, foreign.ObjectMeta) {
 		t.Errorf("the foreign run is %+v", runs)
 	}
-	if e := w.event(); e.Status.Runs[0].UID != "" || e.Status.GetCondition(v1alpha1.GitEventCreated).Reason != "ForeignPipelineRun" {
+	if e := w.event(); e.Status.Runs[0].UID != "" ||
+		e.Status.GetCondition(v1alpha1.GitEventCreated).Reason != "ForeignPipelineRun" {
 		t.Errorf("status %+v", e.Status)
 	}
-	if waits := w.event().Status.Waits; w.git.checks["1"].State != status.Queued || len(waits) == 0 || waits[0].Class != fault.Operator.String() {
+	if waits := w.event().Status.Waits; w.git.checks["1"].State != status.Queued || len(waits) == 0 ||
+		waits[0].Class != fault.Operator.String() {
 		t.Errorf("checks %v and waits %+v: want a queued check, and an operator", w.git.checks, waits)
 	}
 	w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), tenant, foreign.Name))

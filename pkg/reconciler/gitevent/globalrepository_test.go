@@ -41,7 +41,8 @@ func TestGlobalRepositoryCompletesSettings(t *testing.T) {
 	w.hook = nil
 	w.mu.Unlock()
 	w.settle(corev1.ConditionTrue)
-	if e := w.event(); reads != 3 || e.Status.Disposition != v1alpha1.DispositionRuns || e.Status.Plan.DefinitionSHA != defaultSHA {
+	if e := w.event(); reads != 3 || e.Status.Disposition != v1alpha1.DispositionRuns ||
+		e.Status.Plan.DefinitionSHA != defaultSHA {
 		t.Errorf("%d reads, %+v: want the definitions of the default branch, as the global Repository says", reads, e.Status)
 	}
 }

@@ -20,9 +20,13 @@ func TestGlobalTokenIsSentOnlyToItsOwnHost(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "fake"} }
 	w.must(w.own.Tracker().Add(&pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"},
-		Spec:       pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "all"}}},
+		Spec: pacv1alpha1.RepositorySpec{
+			GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "all"}},
+		},
 	}))
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "all"}, Data: map[string][]byte{"provider.token": []byte("t")}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "all"}, Data: map[string][]byte{"provider.token": []byte("t")},
+	}))
 	_, _ = w.reconcile()
 	if len(w.git.placedBy) == 0 {
 		t.Fatalf("never connected: %+v", w.event().Status.Waits)

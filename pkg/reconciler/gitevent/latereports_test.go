@@ -57,7 +57,8 @@ func TestLateReportOfTheStartIsFixed(t *testing.T) {
 		if e := w.event(); len(e.Status.Checks) != 1 || e.Status.Checks[0].ID == "" {
 			t.Fatalf("%+v, want a check that is shown", e.Status)
 		}
-		return w, &status.Check{Name: w.git.writes[0].Name, ExternalID: w.git.writes[0].ExternalID, State: status.InProgress, Title: "CI has Started"}
+		return w, &status.Check{Name: w.git.writes[0].Name, ExternalID: w.git.writes[0].ExternalID, State: status.InProgress,
+			Title: "CI has Started"}
 	}
 	t.Run("its answer was lost", func(t *testing.T) {
 		t.Parallel()
@@ -111,14 +112,16 @@ func TestLateReportOfPendingApprovalIsFixed(t *testing.T) {
 		for range 2 { // the process that takes over
 			_, _ = w.reconcile()
 		}
-		if e := w.event(); e.Settled() == reopens || len(w.git.soles) != 1 || e.Status.Disposition != v1alpha1.DispositionPending {
+		if e := w.event(); e.Settled() == reopens || len(w.git.soles) != 1 ||
+			e.Status.Disposition != v1alpha1.DispositionPending {
 			t.Fatalf("reopens %t: %d reports, status %+v", reopens, len(w.git.soles), e.Status)
 		}
 		w.advance(report.LateReports)
 		_, _ = w.reconcile()
 		want := map[bool]int{true: 2, false: 1}[reopens]
 		if !w.event().Settled() || len(w.git.soles) != want || w.git.soles[want-1] || len(w.git.checks) != 1 {
-			t.Errorf("reopens %t: reports whose duplicates are looked for %v, %d checks, status %+v", reopens, w.git.soles, len(w.git.checks), w.event().Status)
+			t.Errorf("reopens %t: reports whose duplicates are looked for %v, %d checks, status %+v", reopens, w.git.soles,
+				len(w.git.checks), w.event().Status)
 		}
 	}
 }

@@ -41,9 +41,11 @@ func oneFile(runs int, annotations ...string) []git.File {
 func (w *env) wantOneCheck(words string) {
 	w.t.Helper()
 	if !w.event().Settled() || len(w.runs()) != 0 || len(w.git.checks) != 1 {
-		w.t.Fatalf("settled %t, %d runs, %d checks, want it settled with one check", w.event().Settled(), len(w.runs()), len(w.git.checks))
+		w.t.Fatalf("settled %t, %d runs, %d checks, want it settled with one check", w.event().Settled(), len(w.runs()),
+			len(w.git.checks))
 	}
-	if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.HasSuffix(check.Name, " / .tekton") || !strings.Contains(check.Text, words) {
+	if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.HasSuffix(check.Name, " / .tekton") ||
+		!strings.Contains(check.Text, words) {
 		w.t.Errorf("the check %s says %s: %s", check.Name, check.Conclusion, check.Text)
 	}
 }
@@ -55,7 +57,8 @@ func TestTooManyPipelinesAreReportedInOneCheck(t *testing.T) {
 		w := newEnv(t, oneFile(v1alpha1.MaxRuns+1)...)
 		w.git.files = append(w.git.files, annotated("docs", "on-label: bug"))
 		w.settle(corev1.ConditionTrue)
-		w.wantOneCheck("251 pipelines in .tekton are for this event, and one event starts at most 250: none of them is started.")
+		w.wantOneCheck(
+			"251 pipelines in .tekton are for this event, and one event starts at most 250: none of them is started.")
 	})
 	t.Run("too many are defined", func(t *testing.T) {
 		t.Parallel()
@@ -81,7 +84,8 @@ func TestTooManyPipelinesAreReportedInOneCheck(t *testing.T) {
 		w := newEnv(t, file)
 		w.git.files[0].Data = []byte(strings.Replace(string(file.Data), "{{ long }}", strings.Repeat("{{ revision }}", 7), 1))
 		w.settle(corev1.ConditionTrue)
-		if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.Contains(check.Text, "metadata.name is longer than 253 bytes") || len(w.runs()) != 0 {
+		if check := w.git.checks["1"]; check.Conclusion != status.Failure ||
+			!strings.Contains(check.Text, "metadata.name is longer than 253 bytes") || len(w.runs()) != 0 {
 			t.Errorf("%d runs, the check says %s", len(w.runs()), check.Text)
 		}
 	})
@@ -131,7 +135,8 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 		if creates++; creates%2 == 0 {
 			return false, nil, nil
 		}
-		return true, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden, Message: `admission webhook "policy.example" denied the request: ` + huge}}
+		return true, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403,
+			Reason: metav1.StatusReasonForbidden, Message: `admission webhook "policy.example" denied the request: ` + huge}}
 	})
 	w.own.PrependReactor("update", "gitevents", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		update, _ := action.(clienttesting.UpdateAction)
@@ -150,8 +155,10 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 			break
 		}
 	}
-	if !w.event().Settled() || len(w.git.checks) != v1alpha1.MaxRuns || w.event().Status.Disposition != v1alpha1.DispositionRuns {
-		t.Fatalf("settled %t, %d checks, disposition %s", w.event().Settled(), len(w.git.checks), w.event().Status.Disposition)
+	if !w.event().Settled() || len(w.git.checks) != v1alpha1.MaxRuns ||
+		w.event().Status.Disposition != v1alpha1.DispositionRuns {
+		t.Fatalf("settled %t, %d checks, disposition %s", w.event().Settled(), len(w.git.checks),
+			w.event().Status.Disposition)
 	}
 	for _, check := range w.git.checks {
 		if check.Conclusion != status.Failure || !strings.Contains(check.Text, "… (cut") {
@@ -167,7 +174,9 @@ func TestHugeTextsAreStoredAndReported(t *testing.T) {
 func (w *env) endWith(text string) {
 	for _, run := range w.runs() {
 		if !run.IsDone() {
-			run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed", Message: text})
+			run.Status.SetCondition(&apis.Condition{
+				Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed", Message: text,
+			})
 			w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
 		}
 	}

@@ -25,7 +25,8 @@ import (
 func annotated(name string, annotations ...string) git.File {
 	file := helloFile(name)
 	for _, a := range annotations {
-		file.Data = []byte(strings.Replace(string(file.Data), "spec:\n", "    "+pipelinesascode.GroupName+"/"+a+"\nspec:\n", 1))
+		file.Data = []byte(strings.Replace(string(file.Data), "spec:\n", "    "+pipelinesascode.GroupName+"/"+a+"\nspec:\n",
+			1))
 	}
 	return file
 }
@@ -35,7 +36,8 @@ func annotated(name string, annotations ...string) git.File {
 func noisy(file git.File) git.File {
 	noise := make([]byte, v1alpha1.MaxManifestBytes)
 	_, _ = rand.NewChaCha8([32]byte([]byte(fmt.Sprintf("%32s", file.Path)))).Read(noise) // documented never to fail
-	file.Data = []byte(strings.Replace(string(file.Data), "pipelineSpec:\n", "pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1))
+	file.Data = []byte(strings.Replace(string(file.Data), "pipelineSpec:\n",
+		"pipelineSpec:\n    description: "+base64.StdEncoding.EncodeToString(noise)+"\n", 1))
 	return file
 }
 
@@ -74,7 +76,8 @@ func (w *env) reasons() map[string]string {
 
 func TestEventWithoutPipelinesLeavesNoTrace(t *testing.T) {
 	t.Parallel()
-	w := newEnv(t, annotated("docs", "on-path-change: 'docs/**'", "on-label: bug"), annotated("cel", `on-cel-expression: 'body.x == 1 && "docs/**".pathChanged() && event == "x"'`))
+	w := newEnv(t, annotated("docs", "on-path-change: 'docs/**'", "on-label: bug"),
+		annotated("cel", `on-cel-expression: 'body.x == 1 && "docs/**".pathChanged() && event == "x"'`))
 	w.git.changedErr, w.git.pullsErr = fault.Transientf("GitUnavailable", "502"), fault.Transientf("GitUnavailable", "502")
 	w.settle(corev1.ConditionTrue)
 	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.git.writes) != 0 {
@@ -84,7 +87,8 @@ func TestEventWithoutPipelinesLeavesNoTrace(t *testing.T) {
 
 func TestTruncatedListOfChangesIsReported(t *testing.T) {
 	t.Parallel()
-	w := newEnv(t, annotated("go", "on-path-change: '*.go'"), annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"),
+	w := newEnv(t, annotated("go", "on-path-change: '*.go'"), annotated("docs", "on-path-change: 'docs/**'"),
+		helloFile("hello"),
 		annotated("lists", "max-keep-runs: '{{ files.all }}'"), annotated("plain", "max-keep-runs: '{{ revision }}'"))
 	w.git.changed = git.Changes{Modified: []string{"main.go"}, Truncated: true}
 	w.settle(corev1.ConditionTrue)
@@ -107,7 +111,8 @@ func TestSkipCIShowsOneSkippedCheck(t *testing.T) {
 	w := newEnv(t, helloFile("hello"))
 	w.git.skipCI = true
 	w.settle(corev1.ConditionTrue)
-	if len(w.git.checks) != 1 || w.git.checks["1"].Conclusion != status.Skipped || w.git.checks["1"].Title != "CI Skipped" || len(w.runs()) != 0 {
+	if len(w.git.checks) != 1 || w.git.checks["1"].Conclusion != status.Skipped ||
+		w.git.checks["1"].Title != "CI Skipped" || len(w.runs()) != 0 {
 		t.Errorf("checks %v, %d runs, want one skipped check and no run", w.git.checks, len(w.runs()))
 	}
 	if e := w.event(); e.Status.Disposition != v1alpha1.DispositionSkipped || e.Status.Plan.Reason != "SkipCI" {
@@ -122,7 +127,8 @@ func TestLabelEventNeedsNoSecondApproval(t *testing.T) {
 	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.EventType, e.Spec.Actor = match.LabelEvent, "stranger" })
 	w.git.canWrite = func(string) (bool, error) { return false, nil }
 	w.settle(corev1.ConditionTrue)
-	if e := w.event(); len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored || len(w.runs()) != 0 {
+	if e := w.event(); len(w.git.writes) != 0 || e.Status.Disposition != v1alpha1.DispositionIgnored ||
+		len(w.runs()) != 0 {
 		t.Errorf("disposition %s, checks %v, want none", e.Status.Disposition, w.git.writes)
 	}
 }
@@ -135,7 +141,8 @@ func TestExpressionErrorFailsOnlyItsPipeline(t *testing.T) {
 		t.Fatalf("%d runs, checks %v, want the good one's run and both checks", len(w.runs()), w.git.checks)
 	}
 	for _, check := range w.git.checks {
-		if bad := strings.HasSuffix(check.Name, "/ bad"); bad != (check.Conclusion == status.Failure) || bad != strings.Contains(check.Text, "on-cel-expression: 1:20: undeclared reference to 'nothing'") {
+		if bad := strings.HasSuffix(check.Name, "/ bad"); bad != (check.Conclusion == status.Failure) ||
+			bad != strings.Contains(check.Text, "on-cel-expression: 1:20: undeclared reference to 'nothing'") {
 			t.Errorf("%s: %s %s", check.Name, check.Conclusion, check.Text)
 		}
 	}

@@ -21,12 +21,14 @@ func TestPlanWithoutMemoryWaits(t *testing.T) {
 	w := newEnv(t, noisy(helloFile("hello")))
 	other := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-2"}, Spec: w.event().Spec}
 	repository := quota.Use{Bytes: 1 << 40, Plan: 1 << 40}
-	repository.Repository.Namespace, repository.Repository.Name = other.Spec.Repository.Namespace, other.Spec.Repository.Name
+	repository.Repository.Namespace, repository.Repository.Name = other.Spec.Repository.Namespace,
+		other.Spec.Repository.Name
 	other.Annotations = repository.Annotations()
 	w.must(w.own.Tracker().Add(other))
 	_, err := w.reconcile()
 	wait := w.event().Status.Waits
-	if err == nil || len(wait) != 1 || wait[0].Reason != quota.ReasonRepository || len(w.runs()) != 0 || w.count("create eventpayloads") != 0 {
+	if err == nil || len(wait) != 1 || wait[0].Reason != quota.ReasonRepository || len(w.runs()) != 0 ||
+		w.count("create eventpayloads") != 0 {
 		t.Fatalf("error %v, waits %+v, %d runs: want that it waits for room", err, wait, len(w.runs()))
 	}
 	written := w.count("update gitevents/status")
@@ -35,11 +37,13 @@ func TestPlanWithoutMemoryWaits(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(time.Minute))
 		_, _ = w.reconcile()
 	}
-	if now := w.count("patch gitevents") + w.git.heads + w.git.logins + len(w.git.newerFor); now != asked || w.event().Status.Plan != nil {
+	if now := w.count("patch gitevents") + w.git.heads + w.git.logins + len(w.git.newerFor); now != asked ||
+		w.event().Status.Plan != nil {
 		t.Errorf("%d calls after %d: it plans although there is no room", now, asked)
 	}
 	if now := w.count("update gitevents/status") - written; now < 3 || now > 6 {
-		t.Errorf("the status is written %d times in half an hour, want it seldom, and often enough to tell that it still waits", now)
+		t.Errorf(
+			"the status is written %d times in half an hour, want it seldom, and often enough to tell that it still waits", now)
 	}
 	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, other.Name))
 	w.kill()
@@ -60,11 +64,13 @@ func TestLargeResponsesReserveMemory(t *testing.T) {
 	r := w.uncounted(w.reconciler)
 	room := r.store.Memory
 	for _, other := range []string{"one", "two"} {
-		if !room.Reserve("e", other, memory.MaxEvent-memory.MaxPart, 0) || !room.Reserve("e", other, memory.MaxPart/2, memory.MaxPart) {
+		if !room.Reserve("e", other, memory.MaxEvent-memory.MaxPart, 0) ||
+			!room.Reserve("e", other, memory.MaxPart/2, memory.MaxPart) {
 			t.Fatal("there is no room")
 		}
 	}
-	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || len(w.runs()) != 0 || len(w.event().Status.Waits) != 0 {
+	if err := r.Reconcile(t.Context(), system+"/push-1"); err == nil || len(w.runs()) != 0 ||
+		len(w.event().Status.Waits) != 0 {
 		t.Fatalf("error %v, %d runs, waits %+v: want that it waits for memory", err, len(w.runs()), w.event().Status.Waits)
 	}
 	read := len(w.git.read)

@@ -48,14 +48,16 @@ func TestStatusWritesAndReportsAreMeasured(t *testing.T) {
 	final := &status.Check{Key: "run", Conclusion: "success"}
 	m.Accepted(ctx, event, v1alpha1.Check{Key: "run"}, &status.Check{Key: "run"}, after(4))
 	m.Accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "x"}, final, after(15))
-	m.Accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "y", Concluded: true}, final, after(60)) // looked for duplicates
+	// looked for duplicates
+	m.Accepted(ctx, event, v1alpha1.Check{Key: "run", Accepted: "y", Concluded: true}, final, after(60))
 	write(20, func() { event.Status.Phase = v1alpha1.PhaseSettled })
 
 	want := map[string]string{
 		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 2 s",
 		"plumbline.gitevent.reached reported": "1 in 4 s", "plumbline.gitevent.reached settled": "1 in 20 s",
 		"plumbline.report.delay ": "1 in 5 s", "plumbline.gitevent.settled RunsCreated Selected": "1",
-		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0", "plumbline.token.unrevoked  ": "0", "plumbline.gitevent.unhandled  ": "0",
+		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0",
+		"plumbline.token.unrevoked  ": "0", "plumbline.gitevent.unhandled  ": "0",
 		"plumbline.report.held  ": "0", "plumbline.memory.full  ": "0",
 	}
 	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
@@ -112,8 +114,10 @@ func TestLifeOfAnEventIsMeasuredOnce(t *testing.T) {
 	}
 	got := measured(t, reader)
 	for name, want := range map[string]string{
-		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 1 s", "plumbline.gitevent.reached reported": "1 in 1 s",
-		"plumbline.gitevent.reached settled": "1 in 66 s", "plumbline.report.delay ": "1 in 5 s", "plumbline.pipelinerun.created  ": "1",
+		"plumbline.gitevent.reached planned": "1 in 1 s", "plumbline.gitevent.reached created": "1 in 1 s",
+		"plumbline.gitevent.reached reported": "1 in 1 s",
+		"plumbline.gitevent.reached settled":  "1 in 66 s", "plumbline.report.delay ": "1 in 5 s",
+		"plumbline.pipelinerun.created  ":                 "1",
 		"plumbline.gitevent.settled RunsCreated Selected": "1",
 	} {
 		if got[name] != want {

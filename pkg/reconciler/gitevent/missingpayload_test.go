@@ -20,17 +20,26 @@ func TestMissingPayloadEndsTheEvent(t *testing.T) {
 	t.Parallel()
 	cel := annotated("cel", `on-cel-expression: 'body.a == "b"'`)
 	selected := helloFile("selected")
-	selected.Data = []byte(strings.Replace(string(selected.Data), "spec:\n", "spec:\n  params: [{name: p, value: '{{ body.a }}'}]\n", 1))
+	selected.Data = []byte(strings.Replace(string(selected.Data), "spec:\n",
+		"spec:\n  params: [{name: p, value: '{{ body.a }}'}]\n", 1))
 	for name, c := range map[string]struct {
 		env  func(*testing.T) *env
 		end  v1alpha1.Disposition
 		want map[string]status.Conclusion
 	}{
-		"a comment needs it to know what was said":         {func(t *testing.T) *env { return commented(t, "/test", helloFile("hello")) }, v1alpha1.DispositionRefused, map[string]status.Conclusion{}},
-		"an expression needs it":                           {func(t *testing.T) *env { return newEnv(t, cel) }, v1alpha1.DispositionRefused, map[string]status.Conclusion{}},
-		"a selected pipeline needs it: nothing has failed": {func(t *testing.T) *env { return newEnv(t, selected) }, v1alpha1.DispositionRefused, map[string]status.Conclusion{"selected": status.Cancelled}},
-		"the pipelines that do not need it run":            {func(t *testing.T) *env { return newEnv(t, cel, helloFile("hello")) }, v1alpha1.DispositionRuns, map[string]status.Conclusion{"hello": status.Success}},
-		"nobody needs it":                                  {func(t *testing.T) *env { return newEnv(t, helloFile("hello")) }, v1alpha1.DispositionRuns, map[string]status.Conclusion{"hello": status.Success}},
+		"a comment needs it to know what was said": {func(t *testing.T) *env {
+			return commented(t, "/test", helloFile("hello"))
+		}, v1alpha1.DispositionRefused, map[string]status.Conclusion{}},
+		"an expression needs it": {
+			func(t *testing.T) *env { return newEnv(t, cel) }, v1alpha1.DispositionRefused, map[string]status.Conclusion{},
+		},
+		"a selected pipeline needs it: nothing has failed": {func(t *testing.T) *env { return newEnv(t, selected) },
+			v1alpha1.DispositionRefused, map[string]status.Conclusion{"selected": status.Cancelled}},
+		"the pipelines that do not need it run": {func(t *testing.T) *env {
+			return newEnv(t, cel, helloFile("hello"))
+		}, v1alpha1.DispositionRuns, map[string]status.Conclusion{"hello": status.Success}},
+		"nobody needs it": {func(t *testing.T) *env { return newEnv(t, helloFile("hello")) },
+			v1alpha1.DispositionRuns, map[string]status.Conclusion{"hello": status.Success}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,14 +50,16 @@ func TestMissingPayloadEndsTheEvent(t *testing.T) {
 			w.settle(corev1.ConditionTrue)
 			e := w.event()
 			if e.Status.Disposition != c.end || len(w.conclusions()) != len(c.want) {
-				t.Errorf("it ends as %s (%s) with the checks %v, want %s with %v", e.Status.Disposition, e.Status.Plan.Reason, w.conclusions(), c.end, c.want)
+				t.Errorf("it ends as %s (%s) with the checks %v, want %s with %v", e.Status.Disposition, e.Status.Plan.Reason,
+					w.conclusions(), c.end, c.want)
 			}
 			for pipeline, want := range c.want {
 				if got := w.conclusions()[pipeline]; got != want {
 					t.Errorf("%s: %s, want %s", pipeline, got, want)
 				}
 			}
-			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != plans.ReasonPayloadMissing || len(told) == 0 || !strings.Contains(told[0], plans.ReasonPayloadMissing)) {
+			if c.end == v1alpha1.DispositionRefused && (e.Status.Plan.Reason != plans.ReasonPayloadMissing || len(told) == 0 ||
+				!strings.Contains(told[0], plans.ReasonPayloadMissing)) {
 				t.Errorf("reason %s, told %q: want %s", e.Status.Plan.Reason, told, plans.ReasonPayloadMissing)
 			}
 		})
@@ -62,7 +73,8 @@ func TestUnreadablePayloadIsNotMissing(t *testing.T) {
 	w.setPayload(`{"a": "b"}`)
 	w.hook = func(_ int, call string) outcome {
 		if call == "get eventpayloads" {
-			return outcome{err: apierrors.NewGenericServerResponse(404, "GET", v1alpha1.Resource("eventpayloads"), "push-1-0", "404 page not found", 0, true)}
+			return outcome{err: apierrors.NewGenericServerResponse(404, "GET", v1alpha1.Resource("eventpayloads"), "push-1-0",
+				"404 page not found", 0, true)}
 		}
 		return outcome{}
 	}
@@ -94,8 +106,10 @@ func TestMissingManifestsCancelUncreatedRuns(t *testing.T) {
 	w.dropPayloads()
 	w.settle(corev1.ConditionTrue)
 	e := w.event()
-	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != plans.ReasonPayloadMissing || w.conclusions()["hello"] != status.Cancelled {
-		t.Errorf("%s %s, checks %v: want it refused and its run cancelled", e.Status.Disposition, e.Status.Plan.Reason, w.conclusions())
+	if e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != plans.ReasonPayloadMissing ||
+		w.conclusions()["hello"] != status.Cancelled {
+		t.Errorf("%s %s, checks %v: want it refused and its run cancelled", e.Status.Disposition, e.Status.Plan.Reason,
+			w.conclusions())
 	}
 }
 

@@ -21,10 +21,12 @@ func TestDuplicateNamesFail(t *testing.T) {
 	w := newEnv(t, annotated("hello", "on-label: bug"), other, helloFile("good"))
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 1 || len(w.git.checks) != 2 {
-		t.Fatalf("%d runs, checks %v, want the good one's run and the failure of the one that is selected", len(w.runs()), w.git.checks)
+		t.Fatalf("%d runs, checks %v, want the good one's run and the failure of the one that is selected", len(w.runs()),
+			w.git.checks)
 	}
 	for _, d := range w.event().Status.Plan.Decisions {
-		if twice := strings.Contains(d.Reason, "is defined at .tekton/hello.yaml:1 too"); twice != (d.File == ".tekton/other.yaml") {
+		if twice := strings.Contains(d.Reason,
+			"is defined at .tekton/hello.yaml:1 too"); twice != (d.File == ".tekton/other.yaml") {
 			t.Errorf("%s: %s", d.File, d.Reason)
 		}
 	}
@@ -70,7 +72,8 @@ func TestCheckNameKeepsTheDashOfGenerateName(t *testing.T) {
 
 func TestUnusableNameFailsOnlySelectingEvents(t *testing.T) {
 	t.Parallel()
-	for mistake, name := range map[string]string{"no name": "", "a number": "name: 12", "too long": "name: " + strings.Repeat("x", 254)} {
+	for mistake, name := range map[string]string{"no name": "", "a number": "name: 12",
+		"too long": "name: " + strings.Repeat("x", 254)} {
 		for trigger, want := range map[string]int{"push": 1, "pull_request": 0} {
 			t.Run(mistake+", for "+trigger, func(t *testing.T) {
 				t.Parallel()
@@ -81,7 +84,8 @@ func TestUnusableNameFailsOnlySelectingEvents(t *testing.T) {
 				if len(w.git.checks) != want || len(w.runs()) != 0 {
 					t.Errorf("checks %v and %d runs on a push, want %d checks and no run", w.git.checks, len(w.runs()), want)
 				}
-				if want == 1 && (w.git.checks["1"].Conclusion != status.Failure || w.git.checks["1"].Name != "Pipelines as Code CI / .tekton/hello.yaml") {
+				if want == 1 && (w.git.checks["1"].Conclusion != status.Failure ||
+					w.git.checks["1"].Name != "Pipelines as Code CI / .tekton/hello.yaml") {
 					t.Errorf("the check is %+v", w.git.checks["1"])
 				}
 			})

@@ -24,14 +24,16 @@ import (
 func TestNamespaceTerminating(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
-	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "x", errors.New("unable to create new content in namespace team because it is being terminated"))
+	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "x",
+		errors.New("unable to create new content in namespace team because it is being terminated"))
 	denied.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	w.hook = always("create pipelineruns", denied)
 	_, _ = w.reconcile()
 	if got := w.git.checks["1"].Conclusion; got != status.Cancelled {
 		t.Errorf("the check says %q, want cancelled", got)
 	}
-	if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != fault.ReasonNamespaceTerminating {
+	if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused ||
+		e.Status.Plan.Reason != fault.ReasonNamespaceTerminating {
 		t.Errorf("status %+v, want it settled as Refused", e.Status)
 	}
 	if n := w.count("create pipelineruns"); n != 1 {
@@ -58,7 +60,8 @@ func TestNamespaceTerminatingBetweenTwoRuns(t *testing.T) {
 		return outcome{}
 	}
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "world": status.Cancelled}, w.conclusions()); diff != "" || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "world": status.Cancelled},
+		w.conclusions()); diff != "" || w.event().Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("disposition %s, conclusions (-want +got):\n%s", w.event().Status.Disposition, diff)
 	}
 }
@@ -67,7 +70,8 @@ func TestNamespaceTerminatingBetweenTwoRuns(t *testing.T) {
 // Repository is gone with it, the event is refused.
 func TestNamespaceMissing(t *testing.T) {
 	t.Parallel()
-	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound, Message: `namespaces "team" not found`,
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Code: 404, Reason: metav1.StatusReasonNotFound,
+		Message: `namespaces "team" not found`,
 		Details: &metav1.StatusDetails{Kind: "namespaces", Name: "team"}}}
 	t.Run("for a moment", func(t *testing.T) {
 		t.Parallel()
@@ -77,7 +81,8 @@ func TestNamespaceMissing(t *testing.T) {
 			_, _ = w.reconcile()
 		}
 		wait := w.event().Status.Waits
-		if len(wait) != 1 || wait[0].Reason != fault.ReasonNamespaceMissing || !strings.Contains(wait[0].Message, `namespaces "team" not found: create`) {
+		if len(wait) != 1 || wait[0].Reason != fault.ReasonNamespaceMissing ||
+			!strings.Contains(wait[0].Message, `namespaces "team" not found: create`) {
 			t.Errorf("waits %+v", wait)
 		}
 		if got := w.git.checks["1"]; got.State != status.Queued || w.count("create pipelineruns") != 1 {
@@ -92,9 +97,11 @@ func TestNamespaceMissing(t *testing.T) {
 		w := newEnv(t, helloFile("hello"))
 		w.hook = always("create pipelineruns", missing)
 		w.bindProject(v1alpha1.ProjectIdentity{ID: 5})
-		w.must(w.own.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app")) // the cache still has it
+		// the cache still has it
+		w.must(w.own.Tracker().Delete(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), tenant, "app"))
 		_, _ = w.reconcile()
-		if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != credentials.ReasonRepositoryGone || w.git.checks["1"].Conclusion != status.Cancelled {
+		if e := w.event(); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused ||
+			e.Status.Plan.Reason != credentials.ReasonRepositoryGone || w.git.checks["1"].Conclusion != status.Cancelled {
 			t.Errorf("status %+v, checks %v: want it settled as Refused with a cancelled check", e.Status, w.git.checks)
 		}
 	})
@@ -104,7 +111,8 @@ func TestNamespaceMissing(t *testing.T) {
 // deleted, no Repository as gone, no global settings as absent, and no patch as needless.
 func TestUnservedKindIsNotGone(t *testing.T) {
 	t.Parallel()
-	unserved := apierrors.NewGenericServerResponse(404, "get", pipelinev1.Resource("pipelineruns"), "", "404 page not found", 0, true)
+	unserved := apierrors.NewGenericServerResponse(404, "get", pipelinev1.Resource("pipelineruns"), "",
+		"404 page not found", 0, true)
 	t.Run("the PipelineRun", func(t *testing.T) {
 		t.Parallel()
 		w := newEnv(t, helloFile("hello"))
@@ -125,10 +133,12 @@ func TestUnservedKindIsNotGone(t *testing.T) {
 	t.Run("the Repository", func(t *testing.T) {
 		t.Parallel()
 		w := newEnv(t, helloFile("hello"))
-		w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/other" } // so that it is read live
+		// so that it is read live
+		w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/other" }
 		w.hook = always("get repositories", unserved)
 		_, _ = w.reconcile()
-		if e := w.event(); e.Status.Plan != nil || len(e.Status.Waits) != 1 || e.Status.Waits[0].Reason != fault.ReasonNotServed {
+		if e := w.event(); e.Status.Plan != nil || len(e.Status.Waits) != 1 ||
+			e.Status.Waits[0].Reason != fault.ReasonNotServed {
 			t.Errorf("status %+v, want a wait and no plan", e.Status)
 		}
 		w.hook, w.repository = nil, nil
@@ -140,7 +150,8 @@ func TestUnservedKindIsNotGone(t *testing.T) {
 		w := newEnv(t, helloFile("hello"))
 		w.hook = always("patch pipelineruns", unserved)
 		_, _ = w.reconcile()
-		if condition := w.event().Status.GetCondition(v1alpha1.GitEventAnnotated); !condition.IsFalse() || condition.Reason != fault.ReasonNotServed {
+		if condition := w.event().Status.GetCondition(v1alpha1.GitEventAnnotated); !condition.IsFalse() ||
+			condition.Reason != fault.ReasonNotServed {
 			t.Errorf("condition Annotated is %v, want it to wait", condition)
 		}
 		w.hook = nil

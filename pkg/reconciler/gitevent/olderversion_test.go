@@ -22,7 +22,8 @@ func labelledBefore(e *v1alpha1.GitEvent) {
 // A re-run request names a commit; an older version has recorded its events under a pull request.
 func TestRerunFindsRecordsOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
-	for name, label := range map[string]func(*v1alpha1.GitEvent){"this version": labelled, "the version before": labelledBefore} {
+	for name, label := range map[string]func(*v1alpha1.GitEvent){"this version": labelled,
+		"the version before": labelledBefore} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := retested(t, "/retest", true, true)
@@ -44,7 +45,8 @@ func TestRerunFindsRecordsOfAnOlderVersion(t *testing.T) {
 // A push and its pull request's event find each other, whichever version has recorded them.
 func TestPushAndPullRequestOfAnOlderVersionRunOnce(t *testing.T) {
 	t.Parallel()
-	for name, first := range map[string]string{"the push is planned first": "push-1", "the pull request is planned first": "pull-3"} {
+	for name, first := range map[string]string{"the push is planned first": "push-1",
+		"the pull request is planned first": "pull-3"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newPair(t)

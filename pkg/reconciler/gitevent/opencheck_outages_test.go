@@ -59,7 +59,8 @@ func (w *env) deleteRun() {
 }
 
 func (w *env) deleteRepository() {
-	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" } // so that it is read live
+	// so that it is read live
+	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" }
 	w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(w.t.Context(), "app", metav1.DeleteOptions{}))
 }
 
@@ -152,7 +153,8 @@ func TestRestoredCredentialsReport(t *testing.T) {
 			w.repository = func(r *pacv1alpha1.Repository) {
 				r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}
 			}
-			w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}}))
+			w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"},
+				Data: map[string][]byte{"provider.token": []byte("t")}}))
 			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt = metav1.NewTime(w.clock.Now()) })
 			w.startRun()
 			w.restoreGit()
@@ -170,7 +172,8 @@ func TestRestoredCredentialsReport(t *testing.T) {
 // before it is created. The check whose ID was lost is found and concluded.
 func TestCheckWithALostAnswerIsConcluded(t *testing.T) {
 	t.Parallel()
-	for name, lost := range map[string]outcome{"killed": {kill: true, apply: true}, "answered 502": {err: errDown, apply: true}} {
+	for name, lost := range map[string]outcome{"killed": {kill: true, apply: true},
+		"answered 502": {err: errDown, apply: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newEnv(t, helloFile("hello"))

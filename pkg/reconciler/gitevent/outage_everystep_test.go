@@ -201,7 +201,9 @@ func (h *hour) wantPaces() {
 			{"patch pipelineruns", "ends", 5, 25},
 			{"patch pipelineruns", "goes-on", 5, 25},
 			{"create pipelineruns", "waits", 59, 61},
-			{"renew", "goes-on", 4, 35}, // the run is to own its secret first, which is refused as all patches are: every two minutes at the latest
+			// the run is to own its secret first, which is refused as all patches are: every two
+			// minutes at the latest
+			{"renew", "goes-on", 4, 35},
 			{"put", "", 59, 61},
 		} {
 			call := c.call + " " + h.name(event, c.run)
@@ -243,11 +245,13 @@ func TestStepsOfManyEventsDoNotDelayEachOther(t *testing.T) {
 	h.end("late-")
 	h.pass(30 * time.Second) // all are created and reported, but for the patches and the second run
 	for _, event := range h.all() {
-		if h.runOf(event, "goes-on-") == nil || h.runOf(event, "waits-") != nil || !h.verdict(event, "late-") || h.rechecks(event) != 1 {
+		if h.runOf(event, "goes-on-") == nil || h.runOf(event, "waits-") != nil || !h.verdict(event, "late-") ||
+			h.rechecks(event) != 1 {
 			t.Fatalf("%s did not begin as it should: %+v", event, h.statusOf(event))
 		}
 	}
-	free, _ := h.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: busyHost}) // by somebody who hangs
+	// by somebody who hangs
+	free, _ := h.process().queue.AcquireService(fairqueue.Request{Namespace: "other", Host: busyHost})
 	h.env.git.asked = h.git
 	h.calls = map[string]int{}
 	h.pass(50 * time.Minute)
@@ -259,14 +263,18 @@ func TestStepsOfManyEventsDoNotDelayEachOther(t *testing.T) {
 	free()
 	end := h.clock.Now()
 	h.within("the verdict is accepted", limit+2*time.Second, func(event string) bool { return h.verdict(event, "ends-") })
-	h.within("its late check is looked up", end.Add(limit+2*time.Second).Sub(h.clock.Now()), func(event string) bool { return h.rechecks(event) == 0 })
-	h.within("the run that waited for its quota is created", end.Add(limit+2*time.Second).Sub(h.clock.Now()), func(event string) bool { return h.runOf(event, "waits-") != nil })
+	h.within("its late check is looked up", end.Add(limit+2*time.Second).Sub(h.clock.Now()),
+		func(event string) bool { return h.rechecks(event) == 0 })
+	h.within("the run that waited for its quota is created", end.Add(limit+2*time.Second).Sub(h.clock.Now()),
+		func(event string) bool { return h.runOf(event, "waits-") != nil })
 	h.within("every patch is made", 1000*time.Second, func(event string) bool {
 		return h.statusOf(event).GetCondition(v1alpha1.GitEventAnnotated).IsTrue()
 	})
 	h.end("")
-	h.within("everything is settled", time.Minute, func(event string) bool { return h.statusOf(event).Phase == v1alpha1.PhaseSettled })
+	h.within("everything is settled", time.Minute,
+		func(event string) bool { return h.statusOf(event).Phase == v1alpha1.PhaseSettled })
 	if r := h.process(); len(r.queue.InUse()) != 0 || r.credentials.Waiting() != 0 || r.state.Timers.Len() != 0 {
-		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.queue.InUse(), r.credentials.Waiting(), r.state.Timers.Len())
+		t.Errorf("remembers slots %v, %d held events and %d failing ones", r.queue.InUse(), r.credentials.Waiting(),
+			r.state.Timers.Len())
 	}
 }

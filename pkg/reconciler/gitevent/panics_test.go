@@ -47,7 +47,8 @@ func TestPanickingEventIsParked(t *testing.T) {
 		}
 		_ = w.reconcileTelling(&told) // too early: a new process, say
 		e := w.event()
-		if wait := e.Status.Waits; len(wait) != 1 || wait[0].Step != v1alpha1.StepPlan || wait[0].Reason != "Panic" || wait[0].Class != fault.Operator.String() {
+		if wait := e.Status.Waits; len(wait) != 1 || wait[0].Step != v1alpha1.StepPlan || wait[0].Reason != "Panic" ||
+			wait[0].Class != fault.Operator.String() {
 			t.Fatalf("after panic %d it waits for %+v", n+1, wait)
 		}
 		if e.Status.Panics != n+1 || asked != int(n+1) || e.Settled() {
@@ -62,7 +63,8 @@ func TestPanickingEventIsParked(t *testing.T) {
 		_ = w.reconcileTelling(&told)
 	}
 	e := w.event()
-	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused || e.Status.Plan.Reason != planning.ReasonParked || asked != attempt.MaxPanics {
+	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionRefused ||
+		e.Status.Plan.Reason != planning.ReasonParked || asked != attempt.MaxPanics {
 		t.Errorf("%d attempts, status %+v, want it parked after %d", asked, e.Status, attempt.MaxPanics)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], planning.ReasonParked) || !strings.Contains(told[0], "push-1") {
@@ -113,7 +115,8 @@ func TestPlannedEventIsNotParked(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(fault.OperatorRetry))
 	}
 	e := w.event()
-	if e.Settled() || e.Status.Panics != attempt.MaxPanics || len(e.Status.Waits) != 1 || e.Status.Waits[0].Step != v1alpha1.StepReconcile {
+	if e.Settled() || e.Status.Panics != attempt.MaxPanics || len(e.Status.Waits) != 1 ||
+		e.Status.Waits[0].Step != v1alpha1.StepReconcile {
 		t.Errorf("status %+v, want it open, waiting, with %d panics", e.Status, attempt.MaxPanics)
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "Panic") {
@@ -141,12 +144,14 @@ func TestPanicOfOnePipelineStopsNoOther(t *testing.T) {
 		w.clock.SetTime(w.clock.Now().Add(fault.OperatorRetry))
 	}
 	e := w.event()
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" || e.Settled() || e.Status.Panics != attempt.MaxPanics {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" ||
+		e.Settled() || e.Status.Panics != attempt.MaxPanics {
 		t.Fatalf("%d panics, settled %t: %s", e.Status.Panics, e.Settled(), diff)
 	}
 	w.git.poison, w.git.changedErr, w.git.changed = false, nil, git.Changes{Added: []string{"docs/a.md"}}
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "docs": status.Success}, w.conclusions()); diff != "" {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "docs": status.Success},
+		w.conclusions()); diff != "" {
 		t.Error(diff)
 	}
 }

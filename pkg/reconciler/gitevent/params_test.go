@@ -34,13 +34,16 @@ func (w *env) withParams(t *testing.T) {
 			{Name: "unused", SecretRef: &pacv1alpha1.Secret{Name: "none", Key: "none"}},
 		}
 	}
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "passwords"}, Data: map[string][]byte{"one": []byte(password)}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "passwords"}, Data: map[string][]byte{"one": []byte(password)},
+	}))
 }
 
 // parametrized is hello with a task that is given params.
 func parametrized(name string) git.File {
 	file := helloFile(name)
-	file.Data = []byte(strings.Replace(string(file.Data), "spec:\n", "spec:\n  params: [{name: p, value: '{{ stage }} {{ password }} {{ body.a }}'}]\n", 1))
+	file.Data = []byte(strings.Replace(string(file.Data), "spec:\n",
+		"spec:\n  params: [{name: p, value: '{{ stage }} {{ password }} {{ body.a }}'}]\n", 1))
 	return file
 }
 
@@ -59,7 +62,8 @@ func TestCustomParamsAreRendered(t *testing.T) {
 	if err != nil || !strings.Contains(string(stored), "hello") || strings.Contains(string(stored), "horse") {
 		t.Errorf("%v, the stored plan holds the secret: %s", err, stored)
 	}
-	runs[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed", Message: "login with " + password + " was refused"})
+	runs[0].Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse,
+		Reason: "Failed", Message: "login with " + password + " was refused"})
 	_, err = w.tekton.TektonV1().PipelineRuns(tenant).UpdateStatus(t.Context(), &runs[0], metav1.UpdateOptions{})
 	w.must(err)
 	w.settle(corev1.ConditionFalse)
@@ -94,7 +98,8 @@ func TestRefusalHidesSecretValues(t *testing.T) {
 	}})
 	w.settle(corev1.ConditionTrue)
 	w.saysNothingOf("horse")
-	if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.Contains(check.Text, "invalid value: ***: spec.params") {
+	if check := w.git.checks["1"]; check.Conclusion != status.Failure ||
+		!strings.Contains(check.Text, "invalid value: ***: spec.params") {
 		t.Errorf("%s: %s", check.Conclusion, check.Text)
 	}
 }
@@ -109,13 +114,16 @@ func TestMissingSecretIsWaitedFor(t *testing.T) {
 	w.must(w.kube.CoreV1().Secrets(tenant).Delete(t.Context(), "passwords", metav1.DeleteOptions{}))
 	_, _ = w.reconcile()
 	at := slices.IndexFunc(w.git.writes, func(c status.Check) bool { return strings.HasSuffix(c.Name, "/ hello") })
-	if at < 0 || w.git.writes[at].State != status.Queued || !strings.Contains(w.git.writes[at].Text, "secret team/passwords, which does not exist: create it with the key one") {
+	if at < 0 || w.git.writes[at].State != status.Queued ||
+		!strings.Contains(w.git.writes[at].Text, "secret team/passwords, which does not exist: create it with the key one") {
 		t.Fatalf("checks %+v, want one that says which secret to make", w.git.writes)
 	}
 	if len(w.runs()) != 1 {
 		t.Errorf("%d runs, want that of plain", len(w.runs()))
 	}
-	_, err := w.kube.CoreV1().Secrets(tenant).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "passwords"}, Data: map[string][]byte{"one": []byte(password)}}, metav1.CreateOptions{})
+	_, err := w.kube.CoreV1().Secrets(tenant).Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "passwords"}, Data: map[string][]byte{"one": []byte(password)},
+	}, metav1.CreateOptions{})
 	w.must(err)
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 2 {
@@ -132,7 +140,8 @@ func TestVerdictDoesNotWaitForASecret(t *testing.T) {
 	_, _ = w.reconcile()
 	w.must(w.kube.CoreV1().Secrets(system).Delete(t.Context(), w.event().Status.Plan.Secret, metav1.DeleteOptions{}))
 	w.settle(corev1.ConditionFalse)
-	if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.Contains(check.Text, "left out") || strings.Contains(check.Text, "ended by the test") {
+	if check := w.git.checks["1"]; check.Conclusion != status.Failure || !strings.Contains(check.Text, "left out") ||
+		strings.Contains(check.Text, "ended by the test") {
 		t.Errorf("%s: %s", check.Conclusion, check.Text)
 	}
 }
@@ -166,7 +175,8 @@ func TestParamsSurviveAnyFailedCall(t *testing.T) {
 	free := fresh(t)
 	free.settle(corev1.ConditionTrue)
 	for kind, fault := range map[string]outcome{
-		"refused": {err: errRefused}, "lost": {err: errors.New("lost"), apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+		"refused": {err: errRefused}, "lost": {err: errors.New("lost"), apply: true}, "killed before": {kill: true},
+		"killed after": {kill: true, apply: true},
 	} {
 		for k := 1; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
@@ -179,7 +189,8 @@ func TestParamsSurviveAnyFailedCall(t *testing.T) {
 					return outcome{}
 				}
 				w.settle(corev1.ConditionTrue)
-				if runs := w.runs(); len(runs) != 1 || runs[0].Spec.Params[0].Value.StringVal != "prod "+password+" b" || w.git.checks["1"].Conclusion != status.Success {
+				if runs := w.runs(); len(runs) != 1 || runs[0].Spec.Params[0].Value.StringVal != "prod "+password+" b" ||
+					w.git.checks["1"].Conclusion != status.Success {
 					t.Errorf("runs %+v, checks %v", runs, w.git.checks)
 				}
 				w.saysNothingOf("horse")

@@ -30,7 +30,8 @@ func (w *env) successorOf(event string) (reconcile func()) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	c := newCaches()
 	r := w.newProcess(c, deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 	}, "successor", func(string, time.Duration) {})
 	return func() {
 		w.fill(c)
@@ -117,7 +118,8 @@ func TestProcessPausedAtAnyCallBreaksNothing(t *testing.T) {
 				}
 				newest := w.git.checks[fmt.Sprint(len(w.git.checks))]
 				if runs := len(w.runs()); runs != 1 || newest.Conclusion != status.Success || !w.event().Settled() {
-					t.Errorf("%d runs, the newest of %d checks says %q, waits %v", runs, len(w.git.checks), newest.Title, w.event().Status.Waits)
+					t.Errorf("%d runs, the newest of %d checks says %q, waits %v", runs, len(w.git.checks), newest.Title,
+						w.event().Status.Waits)
 				}
 				if n := w.secrets(); n != 1 && !w.event().Status.LateSecrets {
 					t.Errorf("%d secrets are left, and the sweep is not told", n)

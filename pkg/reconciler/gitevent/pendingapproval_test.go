@@ -26,7 +26,8 @@ func pushed(t *testing.T) *env {
 	w.git.canWrite = func(string) (bool, error) { return false, nil }
 	w.fromFork()
 	second := w.event()
-	second.Name, second.UID, second.Spec.DeliveryKey, second.Spec.SHA, second.ResourceVersion = "push-2", types.UID("second"), "2", laterSHA, ""
+	second.Name, second.UID, second.Spec.DeliveryKey, second.Spec.SHA, second.ResourceVersion = "push-2",
+		types.UID("second"), "2", laterSHA, ""
 	_, _ = w.reconcile()
 	if !w.event().Settled() || len(w.git.checks) != 1 {
 		t.Fatalf("the first push: %+v, checks %v", w.event().Status, w.git.checks)
@@ -66,7 +67,8 @@ func TestLaterUntrustedPushIsReportedAMinuteLater(t *testing.T) {
 	}
 	w.advance(report.PullInterval / 2)
 	_, _ = w.reconcileEvent("push-2")
-	if e := w.eventNamed("push-2"); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionPending || len(w.git.checks) != 2 || w.git.checks["2"].State != status.Queued {
+	if e := w.eventNamed("push-2"); !e.Settled() || e.Status.Disposition != v1alpha1.DispositionPending ||
+		len(w.git.checks) != 2 || w.git.checks["2"].State != status.Queued {
 		t.Errorf("status %+v, checks %v: want the second push reported", e.Status, w.git.checks)
 	}
 }
@@ -159,7 +161,8 @@ func TestRunningCommitIsNotReportedAsWaiting(t *testing.T) {
 	w := pushed(t)
 	_, _ = w.reconcileEvent("push-2")
 	reopened := w.eventNamed("push-2").DeepCopy()
-	reopened.Name, reopened.UID, reopened.Spec.DeliveryKey, reopened.ResourceVersion = "push-3", types.UID("third"), "3", ""
+	reopened.Name, reopened.UID, reopened.Spec.DeliveryKey, reopened.ResourceVersion = "push-3", types.UID("third"), "3",
+		""
 	reopened.Spec.Actor, reopened.Status = "writer", v1alpha1.GitEventStatus{}
 	w.must(w.own.Tracker().Add(reopened))
 	w.git.canWrite = func(string) (bool, error) { return true, nil }
@@ -189,7 +192,8 @@ func TestLateReportOfAWaitingCommitIsConcluded(t *testing.T) {
 		comment := w.event()
 		comment.Name, comment.UID, comment.ResourceVersion = "comment-1", types.UID("comment"), ""
 		comment.Status = v1alpha1.GitEventStatus{
-			Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Approval: &v1alpha1.Approval{By: "member"}},
+			Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns,
+			Plan: &v1alpha1.Plan{HeadSHA: sha, Approval: &v1alpha1.Approval{By: "member"}},
 		}
 		comment.Labels = map[string]string{plumbline.SubjectLabel: comment.Spec.Subject()}
 		w.git.asked = nil
@@ -197,7 +201,8 @@ func TestLateReportOfAWaitingCommitIsConcluded(t *testing.T) {
 	}
 	_, _ = w.reconcile()
 	e := w.eventNamed(w.event().Name)
-	if check := w.git.checks["1"]; check.State != status.Completed || check.Conclusion != status.Skipped || len(w.git.checks) != 1 {
+	if check := w.git.checks["1"]; check.State != status.Completed || check.Conclusion != status.Skipped ||
+		len(w.git.checks) != 1 {
 		t.Errorf("checks %v, want the one skipped", w.git.checks)
 	}
 	if !e.Settled() || e.Status.Plan.StartedBy != "comment-1" || e.Status.Disposition != v1alpha1.DispositionPending {

@@ -19,7 +19,8 @@ import (
 func large() (files []git.File, tree map[string]string) {
 	for i := range 13 {
 		files = append(files, annotated(fmt.Sprintf("p%02d", i), "task: tasks/large.yaml"))
-		files[i].Data = []byte(strings.Replace(string(files[i].Data), "taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]",
+		files[i].Data = []byte(strings.Replace(string(files[i].Data),
+			"taskSpec:\n          steps: [{name: s, image: busybox, script: \"true\"}]",
 			"taskRef: {name: large}\n      - {name: b, taskRef: {name: large}}\n      - {name: c, taskRef: {name: large}}", 1))
 	}
 	script := strings.Repeat("0123456789abcdef", 900<<10/16)
@@ -35,14 +36,16 @@ func TestTooLargePlanIsReported(t *testing.T) {
 	w.git.files = append(w.git.files, annotated("docs", "on-label: bug"))
 	w.settle(corev1.ConditionTrue)
 	if len(w.runs()) != 0 || w.count("create eventpayloads") != 0 || w.count("create secrets") != 0 {
-		t.Errorf("%d runs, %d payloads, %d secrets were created, want none", len(w.runs()), w.count("create eventpayloads"), w.count("create secrets"))
+		t.Errorf("%d runs, %d payloads, %d secrets were created, want none", len(w.runs()), w.count("create eventpayloads"),
+			w.count("create secrets"))
 	}
 	if len(w.git.checks) != 13 {
 		t.Fatalf("%d checks, want one for each of the 13 pipelines", len(w.git.checks))
 	}
 	const said = "the 13 PipelineRuns that this event would start take 34.3 MiB with their tasks inlined, and at most 32 MiB are stored for one event"
 	for _, check := range w.git.checks {
-		if check.Conclusion != status.Failure || !strings.Contains(check.Text, said) || !strings.Contains(check.Text, "The largest: p00 (2702 KiB), p01 (2702 KiB), p02 (2702 KiB)") {
+		if check.Conclusion != status.Failure || !strings.Contains(check.Text, said) ||
+			!strings.Contains(check.Text, "The largest: p00 (2702 KiB), p01 (2702 KiB), p02 (2702 KiB)") {
 			t.Fatalf("%s: %s %s", check.Name, check.Conclusion, check.Text)
 		}
 	}
@@ -57,7 +60,8 @@ func TestTooLargePlanStopsNoRun(t *testing.T) {
 	w := newEnv(t)
 	w.git.files, w.git.tree = large()
 	for i := range w.git.files {
-		w.git.files[i].Data = []byte(strings.Replace(string(w.git.files[i].Data), "spec:\n", "    pipelinesascode.tekton.dev/on-path-change: '**'\nspec:\n", 1))
+		w.git.files[i].Data = []byte(strings.Replace(string(w.git.files[i].Data), "spec:\n",
+			"    pipelinesascode.tekton.dev/on-path-change: '**'\nspec:\n", 1))
 	}
 	w.git.files = append(w.git.files, helloFile("hello"))
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
@@ -68,7 +72,8 @@ func TestTooLargePlanStopsNoRun(t *testing.T) {
 	w.git.changedErr, w.git.changed = nil, git.Changes{Modified: []string{"main.go"}}
 	w.settle(corev1.ConditionTrue)
 	got := w.conclusions()
-	if len(got) != 14 || got["hello"] != status.Success || got["p00"] != status.Failure || len(w.runs()) != 1 || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+	if len(got) != 14 || got["hello"] != status.Success || got["p00"] != status.Failure || len(w.runs()) != 1 ||
+		w.event().Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("%d runs, conclusions %v", len(w.runs()), got)
 	}
 }
@@ -91,7 +96,8 @@ func TestParameterWithoutValueFailsOnlyItsPipeline(t *testing.T) {
 				t.Errorf("%d runs, conclusions %v", len(w.runs()), got)
 			}
 			for _, run := range w.event().Status.Runs {
-				if run.Refused != nil && !strings.HasSuffix(run.Refused.Message, `params[0].value is missing: give it a value, "" for the empty text`) {
+				if run.Refused != nil && !strings.HasSuffix(run.Refused.Message,
+					`params[0].value is missing: give it a value, "" for the empty text`) {
 					t.Errorf("refused: %s", run.Refused.Message)
 				}
 			}

@@ -43,7 +43,8 @@ func TestUnstorablePlanKeepsTheStoredOne(t *testing.T) {
 	w.hook = nil
 	w.mu.Unlock()
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Success}, w.conclusions()); diff != "" {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Success},
+		w.conclusions()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -68,7 +69,8 @@ func TestUnchangedPlanIsNotWritten(t *testing.T) {
 	if got := w.git.changedCalls - attempts; got != 5 {
 		t.Errorf("%d attempts, want 5", got)
 	}
-	if diff := cmp.Diff(stored.Status.Plan, w.event().Status.Plan); diff != "" || w.count("update gitevents/status") != writes {
+	if diff := cmp.Diff(stored.Status.Plan, w.event().Status.Plan); diff != "" ||
+		w.count("update gitevents/status") != writes {
 		t.Errorf("%d writes more: %s", w.count("update gitevents/status")-writes, diff)
 	}
 	if stored.Status.Disposition != v1alpha1.DispositionRuns || len(stored.Status.Runs) != 2 {

@@ -20,7 +20,8 @@ import (
 func TestInvalidMaxKeepRunsKeepsAllAndIsReported(t *testing.T) {
 	t.Parallel()
 	for written, want := range map[string]string{
-		"abc": "not a whole number", `"-1"`: "not a whole number", `""`: "not a whole number", `"1000000000000"`: "more than 1000000", "5": "",
+		"abc": "not a whole number", `"-1"`: "not a whole number", `""`: "not a whole number",
+		`"1000000000000"`: "more than 1000000", "5": "",
 	} {
 		w := newEnv(t, keepFile("hello", `"`+strings.Trim(written, `"`)+`"`))
 		var told []string
@@ -34,7 +35,8 @@ func TestInvalidMaxKeepRunsKeepsAllAndIsReported(t *testing.T) {
 			}
 			continue
 		}
-		if len(told) != 1 || !strings.Contains(told[0], "MaxKeepRuns") || !strings.Contains(told[0], want) || !strings.Contains(reason, want) {
+		if len(told) != 1 || !strings.Contains(told[0], "MaxKeepRuns") || !strings.Contains(told[0], want) ||
+			!strings.Contains(reason, want) {
 			t.Errorf("%s: told %q, decided %q", written, told, reason)
 		}
 	}

@@ -29,7 +29,8 @@ func TestPruningSurvivesAnyFailedCall(t *testing.T) {
 		w.history(4)
 		w.tekton.PrependReactor("delete", "pipelineruns", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 			deleted, _ := action.(clienttesting.DeleteActionImpl)
-			if p := deleted.DeleteOptions.Preconditions; p == nil || p.UID == nil || !strings.HasPrefix(string(*p.UID), "run-of-push-old-") {
+			if p := deleted.DeleteOptions.Preconditions; p == nil || p.UID == nil ||
+				!strings.HasPrefix(string(*p.UID), "run-of-push-old-") {
 				t.Errorf("%s is deleted whatever it is", deleted.Name)
 			}
 			return false, nil, nil
@@ -43,8 +44,9 @@ func TestPruningSurvivesAnyFailedCall(t *testing.T) {
 		t.Fatal("nothing is listed")
 	}
 	for kind, fault := range map[string]outcome{
-		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+		"refused": {err: errRefused}, "denied": {err: errDenied}, "conflict": {err: errConflict},
+		"throttled": {err: errThrottled},
+		"applied":   {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
 	} {
 		for k := first; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
@@ -95,7 +97,8 @@ func TestRefusedDeletionIsGivenUp(t *testing.T) {
 		w.finishRuns(corev1.ConditionTrue)
 		if e := w.event(); e.Settled() {
 			break
-		} else if wait := e.Status.Waits; len(wait) > 0 && (wait[0].Reason != prune.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
+		} else if wait := e.Status.Waits; len(wait) > 0 &&
+			(wait[0].Reason != prune.ReasonNotPruned || e.Status.Outcome != "Succeeded") {
 			t.Fatalf("outcome %q, waits %+v", e.Status.Outcome, wait)
 		}
 		w.advance(5 * time.Minute)
@@ -120,9 +123,11 @@ func TestRefusedDeletionIsLeftToALaterEvent(t *testing.T) {
 		settles bool
 		change  func(later *v1alpha1.GitEvent)
 	}{
-		"a later event":        {true, func(*v1alpha1.GitEvent) {}},
-		"one of that second":   {true, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt = event().Spec.ReceivedAt }},
-		"an earlier one":       {false, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt.Time = e.Spec.ReceivedAt.Add(-time.Hour) }},
+		"a later event":      {true, func(*v1alpha1.GitEvent) {}},
+		"one of that second": {true, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt = event().Spec.ReceivedAt }},
+		"an earlier one": {
+			false, func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt.Time = e.Spec.ReceivedAt.Add(-time.Hour) },
+		},
 		"it is settled":        {false, func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }},
 		"another pipeline":     {false, func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "other" }},
 		"it keeps all":         {false, func(e *v1alpha1.GitEvent) { e.Status.Runs[0].MaxKeepRuns = nil }},
@@ -137,7 +142,8 @@ func TestRefusedDeletionIsLeftToALaterEvent(t *testing.T) {
 			keep := int64(1)
 			later := event()
 			later.Name, later.UID, later.Spec.ReceivedAt.Time = "push-2", "uid-of-push-2", later.Spec.ReceivedAt.Add(time.Minute)
-			later.Status = v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{}, Runs: []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "hello-2", UID: "2", MaxKeepRuns: &keep}}}
+			later.Status = v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{},
+				Runs: []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "hello-2", UID: "2", MaxKeepRuns: &keep}}}
 			c.change(later)
 			w.must(w.own.Tracker().Add(later))
 			w.hook = always("delete pipelineruns", errDenied)
@@ -169,7 +175,8 @@ func TestPruningReadsARunOnce(t *testing.T) {
 	if w.count("list pipelineruns") != 2 || w.count("get gitevents") > 1 || w.count("delete pipelineruns") != 1 {
 		t.Errorf("calls %v: want two pages, one read that confirms the event, one delete", w.calls)
 	}
-	for _, file := range []git.File{helloFile("hello"), keepFile("hello", `"10000"`)} { // of more than that none would be deleted
+	// of more than that none would be deleted
+	for _, file := range []git.File{helloFile("hello"), keepFile("hello", `"10000"`)} {
 		free := newEnv(t, file)
 		free.history(3)
 		free.settle(corev1.ConditionTrue)

@@ -27,7 +27,8 @@ import (
 func keepFile(name, keep string) git.File {
 	file := helloFile(name)
 	const annotations = "  annotations:\n"
-	file.Data = bytes.Replace(file.Data, []byte(annotations), []byte(annotations+"    pipelinesascode.tekton.dev/max-keep-runs: "+keep+"\n"), 1)
+	file.Data = bytes.Replace(file.Data, []byte(annotations),
+		[]byte(annotations+"    pipelinesascode.tekton.dev/max-keep-runs: "+keep+"\n"), 1)
 	return file
 }
 
@@ -43,7 +44,8 @@ func (w *env) pastEvent(name string, minutes int) past {
 	made := metav1.NewTime(w.clock.Now().Add(-10 * 24 * time.Hour))
 	done := metav1.NewTime(w.clock.Now().Add(-time.Duration(minutes) * time.Minute))
 	run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
-		Namespace: tenant, Name: resources.RunName(name, ".tekton/hello.yaml", 0, "hello"), UID: types.UID("run-of-" + name), CreationTimestamp: made,
+		Namespace: tenant, Name: resources.RunName(name, ".tekton/hello.yaml", 0, "hello"), UID: types.UID("run-of-" + name),
+		CreationTimestamp: made,
 		Labels: map[string]string{
 			plumbline.InstallationLabel: system, plumbline.EventLabel: name, pipelinesascode.Repository: "app",
 			pipelinesascode.OriginalPRName: "hello", pipelinesascode.State: pipelinesascode.StateCompleted,
@@ -107,19 +109,29 @@ func TestFinishedRunsArePruned(t *testing.T) {
 		settings map[string]string
 		left     string
 	}{
-		"the author's number":               {`"2"`, nil, "1 old-1"},
-		"one":                               {`"1"`, nil, "1"},
-		"none":                              {`"0"`, nil, ""},
-		"more than there are":               {`"9"`, nil, "1 old-1 old-2 old-3"},
-		"no number":                         {`abc`, limited, "1 old-1 old-2 old-3"},
-		"below none":                        {`"-1"`, map[string]string{"max-keep-run-upper-limit": "1"}, "1 old-1 old-2 old-3"},
-		"a million millions":                {`"1000000000000"`, nil, "1 old-1 old-2 old-3"},
-		"a million millions, capped":        {`"1000000000000"`, map[string]string{"max-keep-run-upper-limit": "3"}, "1 old-1 old-2"},
-		"more than a number can be, capped": {`"` + strings.Repeat("9", 30) + `"`, map[string]string{"max-keep-run-upper-limit": "2"}, "1 old-1"},
-		"below the cap":                     {`"2"`, map[string]string{"max-keep-run-upper-limit": "3"}, "1 old-1"},
-		"nothing, and the default":          {"", map[string]string{"default-max-keep-runs": "2", "max-keep-run-upper-limit": "1"}, "1 old-1"},
-		"nothing, and no default":           {"", map[string]string{"max-keep-run-upper-limit": "1"}, "1 old-1 old-2 old-3"},
-		"more than the default, which is for others": {`"3"`, map[string]string{"default-max-keep-runs": "1"}, "1 old-1 old-2"},
+		"the author's number": {`"2"`, nil, "1 old-1"},
+		"one":                 {`"1"`, nil, "1"},
+		"none":                {`"0"`, nil, ""},
+		"more than there are": {`"9"`, nil, "1 old-1 old-2 old-3"},
+		"no number":           {`abc`, limited, "1 old-1 old-2 old-3"},
+		"below none": {
+			`"-1"`, map[string]string{"max-keep-run-upper-limit": "1"}, "1 old-1 old-2 old-3",
+		},
+		"a million millions": {`"1000000000000"`, nil, "1 old-1 old-2 old-3"},
+		"a million millions, capped": {
+			`"1000000000000"`, map[string]string{"max-keep-run-upper-limit": "3"}, "1 old-1 old-2",
+		},
+		"more than a number can be, capped": {
+			`"` + strings.Repeat("9", 30) + `"`, map[string]string{"max-keep-run-upper-limit": "2"}, "1 old-1",
+		},
+		"below the cap": {`"2"`, map[string]string{"max-keep-run-upper-limit": "3"}, "1 old-1"},
+		"nothing, and the default": {
+			"", map[string]string{"default-max-keep-runs": "2", "max-keep-run-upper-limit": "1"}, "1 old-1",
+		},
+		"nothing, and no default": {"", map[string]string{"max-keep-run-upper-limit": "1"}, "1 old-1 old-2 old-3"},
+		"more than the default, which is for others": {
+			`"3"`, map[string]string{"default-max-keep-runs": "1"}, "1 old-1 old-2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,18 +158,32 @@ func TestFinishedRunsArePruned(t *testing.T) {
 func TestRunsThatAreNotPruned(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *env, p *past){
-		"its event is open":                          func(_ *env, p *past) { p.event.Status.Phase = "" },
-		"its event has given up to report it":        func(_ *env, p *past) { p.event.Status.Unreported = true },
-		"its event has not recorded it":              func(_ *env, p *past) { p.event.Status.Runs[0].UID = "another" },
-		"its event is another Repository's":          func(_ *env, p *past) { p.event.Spec.Repository.Name = "other" },
-		"its event is another URL's":                 func(_ *env, p *past) { p.event.Spec.Repository.URL = "https://git.example/acme/other" },
-		"its event has recorded no end":              func(_ *env, p *past) { p.event.Status.Runs[0].Result = nil },
-		"its event saw it deleted":                   func(_ *env, p *past) { p.event.Status.Runs[0].Result.Outcome = v1alpha1.OutcomeDeleted },
-		"it is another installation's":               func(_ *env, p *past) { p.run.Labels[plumbline.InstallationLabel] = "other" },
-		"it is another pipeline's":                   func(_ *env, p *past) { p.run.Annotations[pipelinesascode.OriginalPRName] = "other" },
-		"it is another Repository's":                 func(_ *env, p *past) { p.run.Annotations[pipelinesascode.Repository] = "other" },
-		"it is being deleted":                        func(w *env, p *past) { p.run.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()} },
-		"it is somebody's, and names no event":       func(_ *env, p *past) { p.event, p.run.Labels[plumbline.EventLabel] = nil, "No_Event" },
+		"its event is open":                   func(_ *env, p *past) { p.event.Status.Phase = "" },
+		"its event has given up to report it": func(_ *env, p *past) { p.event.Status.Unreported = true },
+		"its event has not recorded it":       func(_ *env, p *past) { p.event.Status.Runs[0].UID = "another" },
+		"its event is another Repository's":   func(_ *env, p *past) { p.event.Spec.Repository.Name = "other" },
+		"its event is another URL's": func(_ *env, p *past) {
+			p.event.Spec.Repository.URL = "https://git.example/acme/other"
+		},
+		"its event has recorded no end": func(_ *env, p *past) { p.event.Status.Runs[0].Result = nil },
+		"its event saw it deleted": func(_ *env, p *past) {
+			p.event.Status.Runs[0].Result.Outcome = v1alpha1.OutcomeDeleted
+		},
+		"it is another installation's": func(_ *env, p *past) {
+			p.run.Labels[plumbline.InstallationLabel] = "other"
+		},
+		"it is another pipeline's": func(_ *env, p *past) {
+			p.run.Annotations[pipelinesascode.OriginalPRName] = "other"
+		},
+		"it is another Repository's": func(_ *env, p *past) {
+			p.run.Annotations[pipelinesascode.Repository] = "other"
+		},
+		"it is being deleted": func(w *env, p *past) {
+			p.run.DeletionTimestamp = &metav1.Time{Time: w.clock.Now()}
+		},
+		"it is somebody's, and names no event": func(_ *env, p *past) {
+			p.event, p.run.Labels[plumbline.EventLabel] = nil, "No_Event"
+		},
 		"it is somebody's copy of one that is over":  func(_ *env, p *past) { p.event, p.run.Name = nil, "a-copy" },
 		"its event is forgotten, and it is not over": func(_ *env, p *past) { p.event, p.run.Status.Conditions = nil, nil },
 		"its event is gone, and should not be yet": func(w *env, p *past) {

@@ -25,7 +25,8 @@ func newPair(t *testing.T) *env {
 	w.git.canWrite = func(string) (bool, error) { return true, nil }
 	w.git.pulls = []git.Pull{{Number: 3, Open: true, SHA: sha, BaseRef: "stable", HeadRef: "main", HeadProjectID: 5}}
 	w.edit(func(e *v1alpha1.GitEvent) {
-		e.Spec.ReceivedAt, e.Labels = metav1.NewTime(w.clock.Now()), map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
+		e.Spec.ReceivedAt, e.Labels = metav1.NewTime(w.clock.Now()),
+			map[string]string{plumbline.SubjectLabel: e.Spec.Subject()}
 	})
 	return w
 }
@@ -47,7 +48,8 @@ func TestPushWaitsForItsPullRequest(t *testing.T) {
 	}
 	w.clock.SetTime(w.clock.Now().Add(2 * time.Minute))
 	_, _ = w.reconcile()
-	if waits := w.event().Status.Waits; len(waits) != 1 || waits[0].Reason != fault.ReasonPullRequestEvent || !strings.Contains(waits[0].Message, "#3") {
+	if waits := w.event().Status.Waits; len(waits) != 1 || waits[0].Reason != fault.ReasonPullRequestEvent ||
+		!strings.Contains(waits[0].Message, "#3") {
 		t.Fatalf("waits %v", waits)
 	}
 	w.synchronized(-2 * time.Minute)
@@ -55,7 +57,8 @@ func TestPushWaitsForItsPullRequest(t *testing.T) {
 		t.Fatalf("%v, %d runs of the pull request", err, len(w.runs()))
 	}
 	w.settle(corev1.ConditionTrue)
-	if e := w.event(); len(w.runs()) != 1 || e.Status.Disposition != v1alpha1.DispositionIgnored || !strings.Contains(e.Status.Plan.Decisions[0].Reason, "#3") {
+	if e := w.event(); len(w.runs()) != 1 || e.Status.Disposition != v1alpha1.DispositionIgnored ||
+		!strings.Contains(e.Status.Plan.Decisions[0].Reason, "#3") {
 		t.Errorf("%d runs, the push %+v", len(w.runs()), e.Status)
 	}
 }
@@ -83,7 +86,9 @@ func TestPushRunsWhileThePullRequestWaitsForApproval(t *testing.T) {
 	t.Parallel()
 	w := newPair(t)
 	w.synchronized(0, func(e *v1alpha1.GitEvent) {
-		e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionPending, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "PendingApproval"}}
+		e.Status = v1alpha1.GitEventStatus{
+			Disposition: v1alpha1.DispositionPending, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "PendingApproval"},
+		}
 	})
 	if _, _ = w.reconcile(); len(w.runs()) != 1 {
 		t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
@@ -120,7 +125,9 @@ func TestPushAndPullRequestOfTwoVersionsRunOnce(t *testing.T) {
 		t.Parallel()
 		w := newPair(t)
 		w.synchronized(0, func(e *v1alpha1.GitEvent) {
-			e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha}, Runs: []v1alpha1.Run{{Name: "hello-3"}}}
+			e.Status = v1alpha1.GitEventStatus{
+				Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha}, Runs: []v1alpha1.Run{{Name: "hello-3"}},
+			}
 		}, before)
 		if w.settle(corev1.ConditionTrue); len(w.runs()) != 0 {
 			t.Errorf("%d runs: %+v", len(w.runs()), w.event().Status)
@@ -152,7 +159,8 @@ func TestWaitingPushPollsSlowly(t *testing.T) {
 	}
 	took := w.clock.Now().Sub(begun).Round(time.Second)
 	if looks > 20 || w.git.pullsCalls > looks || len(w.git.newerFor) > looks || took != 5*time.Minute {
-		t.Errorf("%d looks in %s, with %d calls for pull requests and %d for heads", looks, took, w.git.pullsCalls, len(w.git.newerFor))
+		t.Errorf("%d looks in %s, with %d calls for pull requests and %d for heads", looks, took, w.git.pullsCalls,
+			len(w.git.newerFor))
 	}
 }
 
@@ -196,9 +204,10 @@ func TestPushIsNotLeftToAWaitingPullRequest(t *testing.T) {
 		w := newPair(t)
 		run.Pipeline, run.Namespace, run.Name = ".tekton", "acme", "pull-3-waiting"
 		w.synchronized(0, func(e *v1alpha1.GitEvent) {
-			e.Status = v1alpha1.GitEventStatus{Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{run}, Plan: &v1alpha1.Plan{
-				HeadSHA: sha, Reason: "Waiting", Decisions: []v1alpha1.Decision{{File: ".tekton", Open: run.Unresolved}},
-			}}
+			e.Status = v1alpha1.GitEventStatus{
+				Disposition: v1alpha1.DispositionRuns, Runs: []v1alpha1.Run{run}, Plan: &v1alpha1.Plan{
+					HeadSHA: sha, Reason: "Waiting", Decisions: []v1alpha1.Decision{{File: ".tekton", Open: run.Unresolved}},
+				}}
 		})
 		w.retryFor(10 * time.Minute)
 		if len(w.runs()) != 1 {

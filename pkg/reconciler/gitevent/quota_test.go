@@ -12,7 +12,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReasonForbidden,
+var errQuota = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 403,
+	Reason:  metav1.StatusReasonForbidden,
 	Message: `pipelineruns.tekton.dev "x" is forbidden: exceeded quota: runs, requested: count/pipelineruns.tekton.dev=1, used: count/pipelineruns.tekton.dev=5, limited: count/pipelineruns.tekton.dev=5`}}
 
 // A creation that a tenant's exhausted quota refuses costs the API server and its webhooks as much

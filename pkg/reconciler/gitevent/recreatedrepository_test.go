@@ -45,7 +45,8 @@ func TestRecreatedRepositoryCancelsEarlierRuns(t *testing.T) {
 					w.pullRequest("closed", 0)
 				}
 				w.addEvent("before", "synchronize", -5*time.Second, change, labelled)
-				w.addEvent("of-another-namespace", "synchronize", -5*time.Second, func(e *v1alpha1.GitEvent) { e.Spec.Repository.Namespace = "others" }, labelled)
+				w.addEvent("of-another-namespace", "synchronize", -5*time.Second,
+					func(e *v1alpha1.GitEvent) { e.Spec.Repository.Namespace = "others" }, labelled)
 				for range 3 {
 					_, _ = w.reconcile()
 				}
@@ -83,7 +84,9 @@ func TestCloseOfARecreatedRepositoryIsFound(t *testing.T) {
 				w := newEnv(t, annotated("hello", "on-event: pull_request", "on-target-branch: main"))
 				closed := w.clock.Now()
 				w.addEvent("closing", "closed", 0, change, labelled, func(e *v1alpha1.GitEvent) {
-					e.Status.Plan = &v1alpha1.Plan{Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(closed)}}
+					e.Status.Plan = &v1alpha1.Plan{
+						Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(closed)},
+					}
 				})
 				w.edit(func(e *v1alpha1.GitEvent) {
 					asPull(e, "synchronize", closed.Add(-time.Second), closed.Add(late))
@@ -140,7 +143,9 @@ func TestReceiversClocksDoNotOrderEvents(t *testing.T) {
 			now := w.clock.Now()
 			w.addEvent("closing", "closed", 0, func(e *v1alpha1.GitEvent) {
 				e.CreationTimestamp, e.Spec.ReceivedAt = metav1.NewTime(now), metav1.NewTime(now.Add(skew.closed))
-				e.Status.Plan = &v1alpha1.Plan{Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(now)}}
+				e.Status.Plan = &v1alpha1.Plan{
+					Reason: "PullRequestClosed", Cancels: &v1alpha1.Cancellation{Why: "closed", At: metav1.NewTime(now)},
+				}
 			})
 			w.edit(func(e *v1alpha1.GitEvent) {
 				asPull(e, "reopened", now, now.Add(time.Second+skew.reopened))

@@ -61,7 +61,8 @@ func TestRetriesShareTheLimitsOfOnePlan(t *testing.T) {
 	h.fail = func(string) int { return 503 }
 	_, _ = w.reconcile()
 	e := w.event()
-	e.Status.Plan.Blobs = append(e.Status.Plan.Blobs, v1alpha1.BlobReference{Name: "push-1-plan-before", Chunks: 1, Size: plan.MaxBytes})
+	e.Status.Plan.Blobs = append(e.Status.Plan.Blobs,
+		v1alpha1.BlobReference{Name: "push-1-plan-before", Chunks: 1, Size: plan.MaxBytes})
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, system))
 	h.mu.Lock()
 	h.fail = nil
@@ -91,16 +92,19 @@ func TestReferenceThatCannotBeFetchedIsWaitedFor(t *testing.T) {
 				}
 			}
 			e := w.event()
-			if diff := cmp.Diff(map[string]status.Conclusion{"a-plain": "", "b-remote": "", "c-also": ""}, w.conclusions()); diff != "" || len(w.runs()) != 1 {
+			if diff := cmp.Diff(map[string]status.Conclusion{"a-plain": "", "b-remote": "", "c-also": ""},
+				w.conclusions()); diff != "" || len(w.runs()) != 1 {
 				t.Errorf("%d runs, want that of a-plain: %s", len(w.runs()), diff)
 			}
 			for _, check := range w.git.checks {
-				waits := check.State == status.Queued && strings.HasPrefix(check.Title, "Waiting for what the pipeline refers to") && strings.Contains(check.Text, "lint ("+h.URL)
+				waits := check.State == status.Queued && strings.HasPrefix(check.Title,
+					"Waiting for what the pipeline refers to") && strings.Contains(check.Text, "lint ("+h.URL)
 				if waits == strings.HasSuffix(check.Name, "a-plain") {
 					t.Errorf("%s: %s, %s, %s", check.Name, check.State, check.Title, check.Text)
 				}
 			}
-			if at := slices.IndexFunc(e.Status.Waits, func(w v1alpha1.Wait) bool { return w.Step == v1alpha1.StepPlan }); at < 0 || e.Status.Waits[at].Class != class {
+			if at := slices.IndexFunc(e.Status.Waits,
+				func(w v1alpha1.Wait) bool { return w.Step == v1alpha1.StepPlan }); at < 0 || e.Status.Waits[at].Class != class {
 				t.Errorf("waits %+v, want one of the plan of class %s", e.Status.Waits, class)
 			}
 			h.mu.Lock()
@@ -120,7 +124,9 @@ func TestReferenceThatIsWrongFailsItsPipelineAlone(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	tests := map[string]struct{ reference, says string }{
-		"not on the hub":          {"missing", "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing): "},
+		"not on the hub": {
+			"missing", "missing (" + h.URL + "/api/v1/packages/tekton-task/tekton-catalog-tasks/missing): ",
+		},
 		"no such page":            {h.URL + "/x/missing.yaml?token=s3cret", h.URL + "/x/missing.yaml?…: "},
 		"no such file":            {"tasks/none.yaml", "tasks/none.yaml: tasks/none.yaml does not exist at commit " + sha},
 		"no such hub":             {"nobody://lint", `no hub is called "nobody"`},
@@ -199,7 +205,8 @@ func TestReferencesAreNotFollowedWhenSwitchedOff(t *testing.T) {
 	}
 	for _, run := range runs {
 		task := run.Spec.PipelineSpec.Tasks[0]
-		if isLocal := strings.HasPrefix(run.Name, "b-local"); isLocal == (task.TaskSpec == nil) || isLocal == (task.TaskRef != nil) {
+		if isLocal := strings.HasPrefix(run.Name, "b-local"); isLocal == (task.TaskSpec == nil) ||
+			isLocal == (task.TaskRef != nil) {
 			t.Errorf("%s: %+v", run.Name, task)
 		}
 	}
@@ -261,7 +268,8 @@ func TestCreatedRunIsThePlannedOne(t *testing.T) {
 		w.hook = nil
 		w.mu.Unlock()
 		h.fail = func(string) int { return http.StatusNotFound }
-		for key, value := range map[string]string{"hub-url": h.URL + "/gone", "remote-tasks": "false", "tekton-dashboard-url": "https://elsewhere.example", "secret-auto-create": "false"} {
+		for key, value := range map[string]string{"hub-url": h.URL + "/gone", "remote-tasks": "false",
+			"tekton-dashboard-url": "https://elsewhere.example", "secret-auto-create": "false"} {
 			w.settings[key] = value
 		}
 		w.repository = func(r *pacv1alpha1.Repository) {

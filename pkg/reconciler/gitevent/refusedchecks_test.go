@@ -38,7 +38,9 @@ func TestRefusedCheckDelaysNoOther(t *testing.T) {
 		w.uncounted(func() *Reconciler {
 			for _, run := range w.runs() {
 				if strings.HasPrefix(run.Name, ends) {
-					run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue, Reason: "Done"})
+					run.Status.SetCondition(&apis.Condition{
+						Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue, Reason: "Done",
+					})
 					w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), &run, run.Namespace))
 				}
 			}
@@ -54,7 +56,8 @@ func TestRefusedCheckDelaysNoOther(t *testing.T) {
 		t.Errorf("the refused check is sent %d times in five seconds, want once in five minutes", refused)
 	}
 	for _, check := range w.git.checks {
-		if want := map[bool]status.Conclusion{true: status.Success}[strings.HasPrefix(check.Key, "good-")]; check.Conclusion != want {
+		if want := map[bool]status.Conclusion{true: status.Success}[strings.HasPrefix(check.Key,
+			"good-")]; check.Conclusion != want {
 			t.Errorf("the check of %s says %q, want %q", check.Key, check.Conclusion, want)
 		}
 	}
@@ -104,10 +107,13 @@ func TestUnaskableTaskNameHidesNoVerdict(t *testing.T) {
 		return nil
 	}
 	taskRun := &pipelinev1.TaskRun{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.runs()[0].Namespace, Name: "made-by-hand", Labels: map[string]string{"tekton.dev/pipelineRun": w.runs()[0].Name}},
-		Spec:       pipelinev1.TaskRunSpec{TaskRef: &pipelinev1.TaskRef{Name: "a/b"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.runs()[0].Namespace, Name: "made-by-hand",
+			Labels: map[string]string{"tekton.dev/pipelineRun": w.runs()[0].Name}},
+		Spec: pipelinev1.TaskRunSpec{TaskRef: &pipelinev1.TaskRef{Name: "a/b"}},
 	}
-	taskRun.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "TaskRunResolutionFailed"})
+	taskRun.Status.SetCondition(&apis.Condition{
+		Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "TaskRunResolutionFailed",
+	})
 	w.must(w.tekton.Tracker().Add(taskRun))
 	w.finishRuns(corev1.ConditionTrue)
 	_, _ = w.reconcile()
@@ -133,7 +139,9 @@ func TestManyRefusedChecksArePolledSlowly(t *testing.T) {
 	asked = 0
 	q.run(w.clock.Now().Add(10 * time.Minute))
 	if most := 2*(10*60/30*3) + 30; asked == 0 || asked > most {
-		t.Errorf("%d checks are sent in ten minutes, at most %d are due: three each half minute, and as many at the end of a rest", asked, most)
+		t.Errorf(
+			"%d checks are sent in ten minutes, at most %d are due: three each half minute, and as many at the end of a rest",
+			asked, most)
 	}
 }
 

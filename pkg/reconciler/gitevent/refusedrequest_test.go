@@ -17,7 +17,8 @@ import (
 )
 
 var (
-	errTooLong = fault.Transientf(fault.ReasonGitUnavailable, "comparing with the commit before the push: GET /compare: 500 Server Error: Sorry, this diff is taking too long to generate.")
+	errTooLong = fault.Transientf(fault.ReasonGitUnavailable,
+		"comparing with the commit before the push: GET /compare: 500 Server Error: Sorry, this diff is taking too long to generate.")
 	errBlob    = fault.Transientf(fault.ReasonGitUnavailable, "reading .tekton/a.yaml: GET /git/blobs: 500 Server Error")
 	errAllDown = fault.Transientf(fault.ReasonGitUnavailable, "GET /: 503 Service Unavailable")
 )
@@ -89,21 +90,27 @@ func TestRefusedComparisonIsShownThenSkipped(t *testing.T) {
 		want map[string]status.Conclusion
 		note string
 	}{
-		"its own files match":  {"docs/a.md", map[string]status.Conclusion{"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped}, "did not list all changed files"},
-		"its own files do not": {"main.go", map[string]status.Conclusion{"hello": status.Success, ".tekton": status.Skipped}, ""},
+		"its own files match": {"docs/a.md", map[string]status.Conclusion{
+			"hello": status.Success, "docs": status.Success, ".tekton": status.Skipped,
+		}, "did not list all changed files"},
+		"its own files do not": {
+			"main.go", map[string]status.Conclusion{"hello": status.Success, ".tekton": status.Skipped}, "",
+		},
 	} {
 		for _, pull := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"), helloFile("hello"))
 				if pull {
-					w.git.files = []git.File{annotated("docs", "on-event: pull_request", "on-target-branch: main", "on-path-change: 'docs/**'"),
+					w.git.files = []git.File{annotated("docs", "on-event: pull_request", "on-target-branch: main",
+						"on-path-change: 'docs/**'"),
 						annotated("hello", "on-event: pull_request", "on-target-branch: main")}
 					w.pullRequest("opened", 0)
 				}
 				w.git.changes = tooLong(c.own)
 				w.retryFor(10 * time.Minute)
-				w.wantShown(t, "queued", "Waiting for the Git service", "since 00:00 UTC on 1 January", "this diff is taking too long")
+				w.wantShown(t, "queued", "Waiting for the Git service", "since 00:00 UTC on 1 January",
+					"this diff is taking too long")
 				if len(w.runs()) != 1 {
 					t.Errorf("%d runs, want hello's", len(w.runs()))
 				}
@@ -116,7 +123,8 @@ func TestRefusedComparisonIsShownThenSkipped(t *testing.T) {
 				if diff := cmp.Diff(c.want, w.conclusions()); diff != "" {
 					t.Error(diff)
 				}
-				if got := w.reasons()["docs"]; !strings.Contains(got, "the Git service did not list all changed files") && c.note != "" {
+				if got := w.reasons()["docs"]; !strings.Contains(got, "the Git service did not list all changed files") &&
+					c.note != "" {
 					t.Errorf("docs: %q, want it to be called incomplete", got)
 				}
 				w.wantNeverFailed(t)
@@ -133,7 +141,8 @@ func TestRefusalWithChangingTextIsOneWait(t *testing.T) {
 	asked := 0
 	w.git.changes = func(e *v1alpha1.GitEventSpec) (git.Changes, error) {
 		if asked++; e.Before != "" && asked%2 == 0 {
-			return git.Changes{}, fault.Transientf(fault.ReasonTimeout, "comparing with the commit before the push: GET /compare: no answer in 30s")
+			return git.Changes{}, fault.Transientf(fault.ReasonTimeout,
+				"comparing with the commit before the push: GET /compare: no answer in 30s")
 		}
 		return tooLong("docs/a.md")(e)
 	}
@@ -179,7 +188,8 @@ func TestEndedRefusalGoesOn(t *testing.T) {
 	w.wantShown(t, "queued", "reading .tekton/a.yaml")
 	w.git.filesErr = nil
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, ".tekton": status.Skipped}, w.conclusions()); diff != "" {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, ".tekton": status.Skipped},
+		w.conclusions()); diff != "" {
 		t.Error(diff)
 	}
 	w.wantNeverFailed(t)
@@ -227,7 +237,8 @@ func TestPermanentlyRefusedDefinitionsAreGivenUp(t *testing.T) {
 func TestOutageIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	w := refusing(t, annotated("docs", "on-path-change: 'docs/**'"))
-	w.git.err, w.git.changes = errAllDown, func(*v1alpha1.GitEventSpec) (git.Changes, error) { return git.Changes{}, errAllDown }
+	w.git.err, w.git.changes = errAllDown,
+		func(*v1alpha1.GitEventSpec) (git.Changes, error) { return git.Changes{}, errAllDown }
 	var told []string
 	if after := w.reconcileEvery(time.Hour, 5*oneDay, &told); after >= 0 {
 		t.Fatalf("ended after %v: %+v", after, w.event().Status.Plan)

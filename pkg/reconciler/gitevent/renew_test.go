@@ -34,7 +34,8 @@ func TestTokenOfARunningRunNeverExpires(t *testing.T) {
 		t.Fatalf("%d mints in %d token lives, want one each half: calls %v", n, lives, free.calls)
 	}
 	for kind, fault := range failures() {
-		for k := slices.Index(free.calls, "patch pipelineruns") + 2; k <= len(free.calls); k++ { // the run exists and is reported
+		// the run exists and is reported
+		for k := slices.Index(free.calls, "patch pipelineruns") + 2; k <= len(free.calls); k++ {
 			t.Run(fmt.Sprintf("%s/call %d %s", kind, k, free.calls[k-1]), func(t *testing.T) {
 				t.Parallel()
 				w := newEnv(t, helloFile("hello"))
@@ -128,7 +129,8 @@ func (w *env) tokenWorks() {
 // secret returns the run's git-auth secret, nil if there is none.
 func (w *env) secret() *corev1.Secret {
 	w.t.Helper()
-	obj, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret)
+	obj, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant,
+		w.event().Status.Runs[0].Secret)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -167,7 +169,8 @@ func TestRenewalReportsNothing(t *testing.T) {
 	if _, err := w.reconcile(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(w.calls), "[get gitevents get secrets mint token patch secrets patch secrets update gitevents/status]"; got != want {
+	if got, want := fmt.Sprint(w.calls),
+		"[get gitevents get secrets mint token patch secrets patch secrets update gitevents/status]"; got != want {
 		t.Errorf("calls %s, want %s", got, want)
 	}
 	after := w.event()
@@ -190,7 +193,8 @@ func TestRenewalWithChangedObjects(t *testing.T) {
 		"at half of the token's life": {func(w *env) { w.advance(30 * time.Minute) }, true},
 		"made again if somebody deleted it": {func(w *env) {
 			w.advance(30 * time.Minute)
-			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
+			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant,
+				w.event().Status.Runs[0].Secret))
 		}, true},
 		"not without its Repository": {func(w *env) {
 			w.repository = func(repository *pacv1alpha1.Repository) { repository.Spec.URL = "https://git.example/acme/other" }
@@ -211,7 +215,8 @@ func TestRenewalWithChangedObjects(t *testing.T) {
 			if got := string(secret.Data["git-provider-token"]) == "token-2"; got != test.renewed {
 				t.Errorf("renewed: %v, want %v", got, test.renewed)
 			}
-			if !strings.Contains(string(secret.Data[".git-credentials"]), "//bot:"+string(secret.Data["git-provider-token"])+"@") {
+			if !strings.Contains(string(secret.Data[".git-credentials"]),
+				"//bot:"+string(secret.Data["git-provider-token"])+"@") {
 				t.Error("the keys of the secret hold different tokens, or another user's")
 			}
 		})

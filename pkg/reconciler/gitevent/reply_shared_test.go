@@ -33,7 +33,8 @@ func (w *env) addSecondCommand(after time.Duration, change func(*v1alpha1.GitEve
 	w.addEvent(name, "", after, func(e *v1alpha1.GitEvent) {
 		e.UID = "uid-of-second"
 		e.Spec.PullRequest.Author, e.Spec.PullRequest.HeadProjectID = "author", 0
-		e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Comment = match.CommentEvent, "", "rita", "", &v1alpha1.Comment{ID: 10}
+		e.Spec.EventType, e.Spec.SHA, e.Spec.Sender, e.Spec.Actor, e.Spec.Comment = match.CommentEvent, "", "rita", "",
+			&v1alpha1.Comment{ID: 10}
 		e.Spec.BaseRef, e.Spec.HeadRef, e.Spec.HeadURL, e.Spec.Commit, e.Spec.Headers = "", "", "", nil, first.Spec.Headers
 		e.Spec.Payload = ref
 		if change != nil {
@@ -47,7 +48,8 @@ func (w *env) addSecondCommand(after time.Duration, change func(*v1alpha1.GitEve
 // process starts while another one is writing. The newer one is on top.
 func TestTwoCommandsShareOneComment(t *testing.T) {
 	t.Parallel()
-	for name, later := range map[string]time.Duration{"the second one is newer": time.Second, "it is older": -time.Second} {
+	for name, later := range map[string]time.Duration{"the second one is newer": time.Second,
+		"it is older": -time.Second} {
 		for _, meanwhile := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, "/meanwhile ", meanwhile), func(t *testing.T) {
 				t.Parallel()
@@ -89,7 +91,9 @@ func TestUnrecordedLateReplyIsWaitedFor(t *testing.T) {
 		switch {
 		case call == "put reply":
 			sent = true
-			return outcome{err: &fault.Error{Class: fault.Transient, Reason: fault.ReasonTimeout, Message: "no answer", Unknown: true}}
+			return outcome{
+				err: &fault.Error{Class: fault.Transient, Reason: fault.ReasonTimeout, Message: "no answer", Unknown: true},
+			}
 		case sent && call == "update gitevents/status":
 			return outcome{err: errConflict}
 		}
@@ -120,7 +124,8 @@ func TestOldCommandsAreNotAnswered(t *testing.T) {
 	for i := range 5 {
 		w.addSecondCommand(time.Duration(i+1)*time.Second, func(e *v1alpha1.GitEvent) {
 			e.UID = types.UID(e.Name)
-			e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/cancel", Begun: &metav1.Time{Time: w.clock.Now()}}
+			e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha},
+				&v1alpha1.Reply{Command: "/cancel", Begun: &metav1.Time{Time: w.clock.Now()}}
 		})
 	}
 	_, _ = w.reconcile()
@@ -134,7 +139,8 @@ func TestWaitingReplyIsWrittenOnceTheOtherIsDone(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/test helo", pullFile("hello"))
 	other := w.addSecondCommand(time.Second, func(e *v1alpha1.GitEvent) {
-		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha}, &v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
+		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha},
+			&v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
 	})
 	for range 2 {
 		if _, _ = w.reconcile(); w.settled() || w.count("put reply") != 0 || w.event().Status.Reply.Begun == nil {

@@ -106,8 +106,9 @@ func TestCommandIsAnswered(t *testing.T) {
 		body string
 		want string
 	}{
-		"started":               {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
-		"an unknown name":       {"/test helo", "`/test helo` at " + sha + "\n\nNothing was started: no pipeline is called helo. Did you mean hello? (All: hello)"},
+		"started": {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
+		"an unknown name": {"/test helo",
+			"`/test helo` at " + sha + "\n\nNothing was started: no pipeline is called helo. Did you mean hello? (All: hello)"},
 		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
@@ -121,7 +122,8 @@ func TestCommandIsAnswered(t *testing.T) {
 			}
 			w.settle(corev1.ConditionTrue)
 			w.wantReply(status.ReplyMark, test.want)
-			if reply := w.event().Status.Reply; reply == nil || reply.Begun != nil || reply.Accepted == "" || w.git.replies.edits != 0 {
+			if reply := w.event().Status.Reply; reply == nil || reply.Begun != nil || reply.Accepted == "" ||
+				w.git.replies.edits != 0 {
 				t.Errorf("on record is %+v after %d edits", reply, w.git.replies.edits)
 			}
 		})
@@ -138,7 +140,9 @@ func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 		"a stranger's contradiction":   func(w *env) { w.setSecondPayload("/test\n/cancel"); w.git.canWrite = no },
 		"a comment that is no command": func(w *env) { w.setSecondPayload("I will /test it") },
 		"an approval of the author":    func(w *env) { w.setSecondPayload("/ok-to-test"); w.setSender("author") },
-		"a look-up that fails":         func(w *env) { w.git.canWrite = func(string) (bool, error) { return false, errDown } },
+		"a look-up that fails": func(w *env) {
+			w.git.canWrite = func(string) (bool, error) { return false, errDown }
+		},
 		"a pull request that is not open": func(w *env) {
 			w.git.complete = func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 				return nil, fault.Ignoredf("PullRequestClosed", "it is closed")
@@ -216,7 +220,8 @@ func TestRefusedReplyIsGivenUp(t *testing.T) {
 		w.finishRuns(corev1.ConditionTrue)
 	}
 	e := w.event()
-	if !e.Settled() || e.Status.Reply.GivenUp != fault.ReasonPermissionMissing || w.git.checks["1"].Conclusion != status.Success || w.count("put reply") != 1 {
+	if !e.Settled() || e.Status.Reply.GivenUp != fault.ReasonPermissionMissing ||
+		w.git.checks["1"].Conclusion != status.Success || w.count("put reply") != 1 {
 		t.Errorf("%s, %+v, checks %v after %d attempts", e.Status.Outcome, e.Status.Reply, w.git.checks, w.count("put reply"))
 	}
 	if len(told) != 1 || !strings.Contains(told[0], "issue is locked") {
@@ -250,7 +255,8 @@ func failsForLong(t *testing.T, reasons int) {
 		w.advance(5 * time.Minute)
 		w.finishRuns(corev1.ConditionTrue)
 	}
-	if lasted := w.clock.Since(began); !w.settled() || lasted < time.Hour || lasted > 2*time.Hour || w.event().Status.Reply.GivenUp == "" {
+	if lasted := w.clock.Since(began); !w.settled() || lasted < time.Hour || lasted > 2*time.Hour ||
+		w.event().Status.Reply.GivenUp == "" {
 		t.Errorf("over %t after %s: %+v", w.settled(), lasted, w.event().Status.Reply)
 	}
 	if w.git.checks["1"].Conclusion != status.Success || len(w.runs()) != 1 {

@@ -32,7 +32,8 @@ func tokenEnv(t *testing.T) *env {
 	t.Helper()
 	w := newEnv(t, helloFile("hello"))
 	w.git.own = true
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "token"},
+		Data: map[string][]byte{"provider.token": []byte("t")}}))
 	w.setURL("https://git.example/acme/app")
 	return w
 }
@@ -85,7 +86,8 @@ func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 			for range 3 {
 				w.advanceAndReconcile(6 * time.Minute)
 			}
-			if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" || !w.event().Settled() {
+			if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success}, w.conclusions()); diff != "" ||
+				!w.event().Settled() {
 				t.Errorf("settled %t, %s", w.event().Settled(), diff)
 			}
 		})
@@ -95,7 +97,8 @@ func TestRepositoryURLMayBeSpelledDifferently(t *testing.T) {
 // Another repository is not the same, however similar its URL.
 func TestRepositoryWithAnotherURLIsGone(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"https://git.example/acme/app2", "https://git.example/acme", "http://git.example/acme/app", "https://git.example:8443/acme/app", "git.example/acme/app"} {
+	for _, url := range []string{"https://git.example/acme/app2", "https://git.example/acme",
+		"http://git.example/acme/app", "https://git.example:8443/acme/app", "git.example/acme/app"} {
 		w := tokenEnv(t)
 		w.setURL(url)
 		_, _ = w.reconcile()

@@ -104,7 +104,8 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
 	r := w.newProcess(c, deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 	}, fmt.Sprint("actor-", i), func(string, time.Duration) {})
 	return func(event string) {
 		w.fill(c)
@@ -125,7 +126,8 @@ func retested(t *testing.T, comment string, presses ...bool) *env {
 	w.addEvent("first", "opened", -time.Hour, func(e *v1alpha1.GitEvent) {
 		e.Status.Phase, e.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionRuns
 		e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}
-		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "first-run", UID: "1", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}}}
+		e.Status.Runs = []v1alpha1.Run{{Pipeline: "hello", Namespace: tenant, Name: "first-run", UID: "1",
+			Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}}}
 	})
 	now := metav1.NewTime(w.clock.Now())
 	w.edit(func(e *v1alpha1.GitEvent) { e.Spec.ReceivedAt, e.Spec.HappenedAt = now, &now })
@@ -151,7 +153,8 @@ func retested(t *testing.T, comment string, presses ...bool) *env {
 // to be planned, and still be the earlier one.
 func TestConcurrentRetestsRunOnce(t *testing.T) {
 	t.Parallel()
-	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true}, "a comment and a press": {false, true}} {
+	for name, presses := range map[string][]bool{"two comments": {false, false}, "two presses": {true, true},
+		"a comment and a press": {false, true}} {
 		for seed := range uint64(150) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				t.Parallel()

@@ -25,7 +25,8 @@ func TestRevocationWaitsForASlot(t *testing.T) {
 	w.hook = nil
 	var others []func()
 	for {
-		release, err := w.process().queue.AcquireService(fairqueue.Request{Event: "other", Namespace: "other", Host: "git.example"})
+		release, err := w.process().queue.AcquireService(fairqueue.Request{Event: "other", Namespace: "other",
+			Host: "git.example"})
 		if err != nil {
 			break
 		}

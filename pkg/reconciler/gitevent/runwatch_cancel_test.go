@@ -19,14 +19,17 @@ func TestCancellationWakesAnEvent(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	version := func(by ...string) *v1alpha1.GitEvent {
-		e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "pull-1", ResourceVersion: d.next(), Annotations: map[string]string{"x": "y"}}}
+		e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "plumbline", Name: "pull-1", ResourceVersion: d.next(), Annotations: map[string]string{"x": "y"},
+		}}
 		for _, name := range by {
 			e.Annotations[plumbline.CancelAnnotation+name] = "{}"
 		}
 		return gitevents.Trim(e)
 	}
 	before := version()
-	for _, after := range []*v1alpha1.GitEvent{version(), version("close-1"), version("close-1"), version("close-1", "comment-2"), version("close-1", "comment-2")} {
+	for _, after := range []*v1alpha1.GitEvent{version(), version("close-1"), version("close-1"),
+		version("close-1", "comment-2"), version("close-1", "comment-2")} {
 		d.OnEvent(d).OnUpdate(before, after)
 		before = after
 	}

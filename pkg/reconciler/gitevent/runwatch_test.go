@@ -30,8 +30,9 @@ type desk struct {
 
 func newDesk() *desk {
 	d := &desk{
-		events: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		runs:   cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		events: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
 	d.Watch = &Watch{Open: listers.NewGitEventLister(d.events).GitEvents("plumbline"), Runs: d.runs}
 	d.Deleted = func(event *v1alpha1.GitEvent, run *pipelinev1.PipelineRun) {
@@ -51,7 +52,8 @@ func (d *desk) next() string {
 // event stores an event like its informer, and reports it.
 func (d *desk) event(name string, runs ...v1alpha1.Run) {
 	e := gitevents.Trim(&v1alpha1.GitEvent{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name, UID: types.UID(name), ResourceVersion: d.next()}, Status: v1alpha1.GitEventStatus{Runs: runs},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name, UID: types.UID(name), ResourceVersion: d.next()},
+		Status:     v1alpha1.GitEventStatus{Runs: runs},
 	})
 	before, known, _ := d.events.Get(e)
 	_ = d.events.Add(e)
@@ -65,7 +67,8 @@ func (d *desk) event(name string, runs ...v1alpha1.Run) {
 // run stores a PipelineRun like its informer, and reports it.
 func (d *desk) run(namespace, name, uid, event string, change ...func(*pipelinev1.PipelineRun)) {
 	whole := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: d.next(), Labels: map[string]string{plumbline.EventLabel: event},
+		Namespace: namespace, Name: name, UID: types.UID(uid), ResourceVersion: d.next(),
+		Labels: map[string]string{plumbline.EventLabel: event},
 	}}
 	for _, c := range change {
 		c(whole)
@@ -188,10 +191,14 @@ func TestEarlyRunChangesWakeTheEvent(t *testing.T) {
 		"it has begun":                   {run(started), recorded("build", "uid"), []string{"push-1"}},
 		"it has ended":                   {run(endRun), recorded("build", "uid"), []string{"push-1"}},
 		"it has ended and is unrecorded": {run(endRun), plannedRun("build"), []string{"push-1"}},
-		"it was deleted":                 {func(d *desk) { run(endRun)(d); d.deleted("team", "build") }, recorded("build", "uid"), []string{"push-1"}},
-		"another has its name now":       {func(d *desk) { d.run("team", "build", "another", "push-1") }, recorded("build", "uid"), []string{"push-1"}},
-		"it is new":                      {run(), recorded("build", "uid"), nil},
-		"it is only planned":             {func(*desk) {}, plannedRun("build"), nil},
+		"it was deleted": {
+			func(d *desk) { run(endRun)(d); d.deleted("team", "build") }, recorded("build", "uid"), []string{"push-1"},
+		},
+		"another has its name now": {
+			func(d *desk) { d.run("team", "build", "another", "push-1") }, recorded("build", "uid"), []string{"push-1"},
+		},
+		"it is new":          {run(), recorded("build", "uid"), nil},
+		"it is only planned": {func(*desk) {}, plannedRun("build"), nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

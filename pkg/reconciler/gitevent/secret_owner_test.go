@@ -22,12 +22,14 @@ func TestUnfinishedRunOwnsItsSecret(t *testing.T) {
 	free := newEnv(t, helloFile("hello"))
 	_, _ = free.reconcile()
 	free.wantOwners("repo-uid", free.runs()[0].UID)
-	if got := slices.DeleteFunc(slices.Clone(free.calls), func(call string) bool { return call != "patch secrets" }); len(got) != 1 {
+	if got := slices.DeleteFunc(slices.Clone(free.calls),
+		func(call string) bool { return call != "patch secrets" }); len(got) != 1 {
 		t.Errorf("%d patches of secrets, want one: calls %v", len(got), free.calls)
 	}
 	kinds := map[string]outcome{
 		"refused": {err: errRefused}, "conflict": {err: errConflict}, "throttled": {err: errThrottled},
-		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true}, "killed after": {kill: true, apply: true},
+		"applied and the answer lost": {err: errRefused, apply: true}, "killed before": {kill: true},
+		"killed after": {kill: true, apply: true},
 	}
 	for kind, fault := range kinds {
 		for k := 1; k <= len(free.calls); k++ {
@@ -68,7 +70,9 @@ func TestRunOwnsItsSecretWhileAnotherWaits(t *testing.T) {
 	}
 	_, _ = w.reconcile()
 	waits := w.event().Status.Waits
-	if !slices.ContainsFunc(waits, func(wait v1alpha1.Wait) bool { return wait.Step == v1alpha1.StepRenew && wait.NotBefore != nil }) || len(w.runs()) != 1 {
+	if !slices.ContainsFunc(waits, func(wait v1alpha1.Wait) bool {
+		return wait.Step == v1alpha1.StepRenew && wait.NotBefore != nil
+	}) || len(w.runs()) != 1 {
 		t.Fatalf("%d runs, waits %+v", len(w.runs()), waits)
 	}
 	w.hook = nil
@@ -100,7 +104,8 @@ func TestSecretDeletedBeforeItIsOwnedIsRecreated(t *testing.T) {
 	w := newEnv(t, helloFile("hello"))
 	w.hook = func(_ int, call string) outcome {
 		if call == "patch secrets" && len(w.git.tokens) == 1 {
-			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.event().Status.Runs[0].Secret))
+			w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), tenant,
+				w.event().Status.Runs[0].Secret))
 		}
 		return outcome{}
 	}

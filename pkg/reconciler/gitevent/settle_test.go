@@ -64,7 +64,8 @@ func TestWaitingPipelineNamesItsClauses(t *testing.T) {
 	w.git.errAt = nil
 	w.settle(corev1.ConditionTrue)
 	decision := w.event().Status.Plan.Decisions[0]
-	if want := "selected: on-event includes push; on-target-branch [main] matches main"; decision.Reason != want || decision.Selected != "" {
+	if want := "selected: on-event includes push; on-target-branch [main] matches main"; decision.Reason != want ||
+		decision.Selected != "" {
 		t.Errorf("%+v, want %q", decision, want)
 	}
 }

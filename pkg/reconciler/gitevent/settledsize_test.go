@@ -23,9 +23,12 @@ func typical(e *v1alpha1.GitEvent) {
 	e.Spec.DeliveryKey, e.Spec.InstallationID = id, 12345678
 	e.Spec.Repository.UID, e.UID = types.UID(id), types.UID(id)
 	e.Spec.Before, e.Spec.Project.DefaultBranch = sha, "main"
-	e.Spec.Commit = &v1alpha1.Commit{Title: "Explain in the guide how a pipeline is chosen", URL: e.Spec.Project.URL + "/commit/" + sha}
+	e.Spec.Commit = &v1alpha1.Commit{
+		Title: "Explain in the guide how a pipeline is chosen", URL: e.Spec.Project.URL + "/commit/" + sha,
+	}
 	e.Spec.Headers = map[string]string{"X-Github-Event": "push", "X-Github-Delivery": id, "X-Github-Hook-Id": "123456789",
-		"X-Github-Hook-Installation-Target-Id": "1234567", "X-Github-Hook-Installation-Target-Type": "integration", "User-Agent": "GitHub-Hookshot/1234567"}
+		"X-Github-Hook-Installation-Target-Id": "1234567", "X-Github-Hook-Installation-Target-Type": "integration",
+		"User-Agent": "GitHub-Hookshot/1234567"}
 	e.Spec.Payload = blobOf(e.Name)
 	e.Spec.ReceivedAt = metav1.Now()
 }
@@ -46,7 +49,9 @@ func TestSettledEventIsSmall(t *testing.T) {
 			if i%2 == 0 {
 				e.Status.Runs[i].Refused = &v1alpha1.Refusal{Reason: "AdmissionDenied", Message: long}
 			} else {
-				e.Status.Runs[i].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed, Reason: "Failed", Message: long, Text: long, Brief: long}
+				e.Status.Runs[i].Result = &v1alpha1.Result{
+					Outcome: v1alpha1.OutcomeFailed, Reason: "Failed", Message: long, Text: long, Brief: long,
+				}
 			}
 		}
 		for i := range e.Status.Plan.Decisions {

@@ -33,10 +33,16 @@ func TestFailedLoginReleasesItsSlot(t *testing.T) {
 		w.must(w.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), system, "app"))
 	}
 	failures := map[string]func(*env){
-		"the Secret is missing":              removed,
-		"the API server cannot read it":      func(w *env) { w.hook = always("get secrets", apierrors.NewServiceUnavailable("KMS is down")) },
-		"the service refuses the token":      func(w *env) { w.git.loginErr = fault.Operatorf(fault.ReasonCredentialsRefused, "refused") },
-		"the service cannot be logged in to": func(w *env) { w.git.loginErr = fault.Transientf(fault.ReasonGitUnreachable, "no answer") },
+		"the Secret is missing": removed,
+		"the API server cannot read it": func(w *env) {
+			w.hook = always("get secrets", apierrors.NewServiceUnavailable("KMS is down"))
+		},
+		"the service refuses the token": func(w *env) {
+			w.git.loginErr = fault.Operatorf(fault.ReasonCredentialsRefused, "refused")
+		},
+		"the service cannot be logged in to": func(w *env) {
+			w.git.loginErr = fault.Transientf(fault.ReasonGitUnreachable, "no answer")
+		},
 	}
 	for name, fail := range failures {
 		for _, limit := range []int{1, 4} {
@@ -46,7 +52,9 @@ func TestFailedLoginReleasesItsSlot(t *testing.T) {
 				events := map[string]string{"push-1": "git.example", "push-2": "git.example", "push-3": "other.example"}
 				w.add("push-2", "git.example")
 				w.add("push-3", "other.example")
-				w.process().share(fairqueue.New(fairqueue.Options{Workers: 8 * limit, Now: w.clock.Now, Full: func(string) {}, Wake: func(string, time.Duration) {}}))
+				w.process().share(fairqueue.New(fairqueue.Options{
+					Workers: 8 * limit, Now: w.clock.Now, Full: func(string) {}, Wake: func(string, time.Duration) {},
+				}))
 				w.hook = always("create pipelineruns", errRefused) // planned, and each later step needs the service
 				for event := range events {
 					_, _ = w.reconcileEvent(event)
@@ -119,7 +127,8 @@ func TestDeletedEventReleasesItsSlot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newEnv(t, helloFile("a"))
-			end, _ := w.process().queue.AcquireService(fairqueue.Request{Event: "hangs", Namespace: "other", Host: "git.example"})
+			end, _ := w.process().queue.AcquireService(fairqueue.Request{Event: "hangs", Namespace: "other",
+				Host: "git.example"})
 			_, _ = w.reconcile()
 			end()
 			if len(w.alive.queue.InUse()) == 0 {

@@ -30,7 +30,8 @@ func TestSupersededWhileItWaitsForItsPlan(t *testing.T) {
 	w.git.err = nil
 	_, _ = w.reconcile()
 	e := w.event()
-	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionSuperseded || e.Status.Plan.Message != "superseded by "+newerSHA {
+	if !e.Settled() || e.Status.Disposition != v1alpha1.DispositionSuperseded ||
+		e.Status.Plan.Message != "superseded by "+newerSHA {
 		t.Errorf("status %+v", e.Status)
 	}
 	if len(w.git.writes) != 0 || len(w.runs()) != 0 || w.secrets() != 1 {
@@ -51,7 +52,8 @@ func TestReplacedCommitDoesNotSupersede(t *testing.T) {
 	w.git.err = nil
 	_, _ = w.reconcile()
 	if len(w.git.newerFor) == 0 || len(w.runs()) != 1 {
-		t.Errorf("%d runs after %d calls to ask what is newer, want 1 and some: %+v", len(w.runs()), len(w.git.newerFor), w.event().Status)
+		t.Errorf("%d runs after %d calls to ask what is newer, want 1 and some: %+v", len(w.runs()), len(w.git.newerFor),
+			w.event().Status)
 	}
 }
 
@@ -74,7 +76,8 @@ func TestLaggingReplicaSupersedesNothing(t *testing.T) {
 				}
 			}
 			if e := w.event(); len(w.runs()) != 0 || e.Settled() || len(w.git.newerFor) != 4 {
-				t.Errorf("%d runs after Git was asked %d times, status %+v: want that it waits", len(w.runs()), len(w.git.newerFor), e.Status)
+				t.Errorf("%d runs after Git was asked %d times, status %+v: want that it waits", len(w.runs()), len(w.git.newerFor),
+					e.Status)
 			}
 			w.git.newer = "" // the replica has heard of it
 			w.settle(corev1.ConditionTrue)
@@ -107,7 +110,8 @@ func TestNotSuperseded(t *testing.T) {
 				}
 			}
 			if len(w.runs()) != 0 || w.event().Status.Disposition == v1alpha1.DispositionSuperseded {
-				t.Errorf("%d runs, disposition %s while it is not known whether it is superseded", len(w.runs()), w.event().Status.Disposition)
+				t.Errorf("%d runs, disposition %s while it is not known whether it is superseded", len(w.runs()),
+					w.event().Status.Disposition)
 			}
 			w.git.newerErr = nil
 			w.settle(corev1.ConditionTrue)
@@ -163,10 +167,12 @@ func TestSupersededWhileAPipelineWaits(t *testing.T) {
 	_, _ = w.reconcile()
 	w.git.newer = newerSHA
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Cancelled}, w.conclusions()); diff != "" {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Cancelled},
+		w.conclusions()); diff != "" {
 		t.Error(diff)
 	}
-	if got := w.reasons()["docs"]; got != "superseded by "+newerSHA || w.event().Status.Disposition != v1alpha1.DispositionRuns {
+	if got := w.reasons()["docs"]; got != "superseded by "+newerSHA ||
+		w.event().Status.Disposition != v1alpha1.DispositionRuns {
 		t.Errorf("docs: %q, disposition %s", got, w.event().Status.Disposition)
 	}
 }

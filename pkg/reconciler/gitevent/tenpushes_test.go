@@ -51,7 +51,8 @@ func TestOnlyTheNewestOfTenPushesRuns(t *testing.T) {
 			}
 			for _, e := range w.events() {
 				run := e.Status.Runs[0]
-				ended := run.UID == "" && run.Result != nil || w.runOf(run.Name).Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally
+				ended := run.UID == "" && run.Result != nil ||
+					w.runOf(run.Name).Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally
 				if newest := e.Spec.SHA == commit(10); ended == newest {
 					t.Errorf("%s: ended %t, %+v", e.Name, ended, run)
 				}
@@ -63,7 +64,9 @@ func TestOnlyTheNewestOfTenPushesRuns(t *testing.T) {
 // asPulls turns the pushes into pushes to the branch of a pull request.
 func (w *env) asPulls() {
 	w.t.Helper()
-	w.git.files = []git.File{annotated("hello", "on-event: pull_request", "on-target-branch: main", "cancel-in-progress: 'true'")}
+	w.git.files = []git.File{
+		annotated("hello", "on-event: pull_request", "on-target-branch: main", "cancel-in-progress: 'true'"),
+	}
 	w.git.canWrite = func(string) (bool, error) { return true, nil }
 	for _, e := range w.events() {
 		asPull(&e, "synchronize", w.clock.Now(), w.clock.Now())

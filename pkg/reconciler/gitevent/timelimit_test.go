@@ -23,7 +23,8 @@ import (
 func many(runs int) []git.File {
 	var files []git.File
 	for i := range runs {
-		files = append(files, annotated(fmt.Sprintf("p%03d", i), fmt.Sprintf("on-path-change: '[services/%d/**, go.mod]'", i), "task: tasks/build.yaml"))
+		files = append(files, annotated(fmt.Sprintf("p%03d", i), fmt.Sprintf("on-path-change: '[services/%d/**, go.mod]'", i),
+			"task: tasks/build.yaml"))
 	}
 	return files
 }
@@ -42,8 +43,10 @@ func TestManyRunsSpanSeveralReconciles(t *testing.T) {
 		if call == "create pipelineruns" {
 			created++
 		}
-		if strings.HasPrefix(call, "put check") || slices.Contains([]string{"create pipelineruns", "list taskruns", "patch pipelineruns", "patch secrets"}, call) {
-			w.clock.SetTime(w.clock.Now().Add(time.Second)) // a cluster where each of 60 takes a second, and a Git service that does
+		if strings.HasPrefix(call, "put check") ||
+			slices.Contains([]string{"create pipelineruns", "list taskruns", "patch pipelineruns", "patch secrets"}, call) {
+			// a cluster where each of 60 takes a second, and a Git service that does
+			w.clock.SetTime(w.clock.Now().Add(time.Second))
 		}
 		if call == "patch pipelineruns" && created < runs {
 			return outcome{err: errRefused} // so that all of them have to be patched at once
@@ -67,7 +70,8 @@ func TestManyRunsSpanSeveralReconciles(t *testing.T) {
 		if got := len(w.event().Status.Checks); got > created {
 			t.Fatalf("%d checks are about to be posted, but %d runs are created", got, created)
 		}
-		w.clock.SetTime(w.clock.Now().Add(10 * time.Second)) // each reconcile here is another process, whose late reports are waited for
+		// each reconcile here is another process, whose late reports are waited for
+		w.clock.SetTime(w.clock.Now().Add(10 * time.Second))
 		if created == runs {
 			w.uncounted(func() *Reconciler { w.finishRuns(corev1.ConditionTrue); return nil })
 		}
@@ -81,7 +85,8 @@ func TestManyRunsSpanSeveralReconciles(t *testing.T) {
 		}
 	}
 	if len(w.git.checks) != runs || len(w.git.writes) > 3*runs || w.secrets() != 1 {
-		t.Errorf("%d checks after %d writes, %d secrets left; want %d, at most 3 writes each, and the App's secret", len(w.git.checks), len(w.git.writes), w.secrets(), runs)
+		t.Errorf("%d checks after %d writes, %d secrets left; want %d, at most 3 writes each, and the App's secret",
+			len(w.git.checks), len(w.git.writes), w.secrets(), runs)
 	}
 }
 

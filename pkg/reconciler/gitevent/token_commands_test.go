@@ -42,7 +42,8 @@ func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
 			w.settings = map[string]string{"run-token-permissions": "pull_requests: write"}
 			w.repository = func(r *pacv1alpha1.Repository) {
 				r.Spec.Settings = &pacv1alpha1.Settings{
-					RunTokenPermissions: map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write"}, PipelineRunProvenance: "source",
+					RunTokenPermissions:   map[string]pacv1alpha1.PermissionLevel{"pull_requests": "write"},
+					PipelineRunProvenance: "source",
 				}
 			}
 			for range 4 {

@@ -68,7 +68,8 @@ func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))
 	free.settle(corev1.ConditionTrue)
-	for kind, fault := range map[string]outcome{"refused": {err: errRefused}, "applied and the answer lost": {err: errRefused, apply: true}, "killed after": {kill: true, apply: true}} {
+	for kind, fault := range map[string]outcome{"refused": {err: errRefused},
+		"applied and the answer lost": {err: errRefused, apply: true}, "killed after": {kill: true, apply: true}} {
 		for k := range free.calls {
 			w := newEnv(t, helloFile("hello"))
 			held := map[string]bool{}
@@ -82,7 +83,8 @@ func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 			w.settle(corev1.ConditionTrue)
 			for value := range held {
 				if !slices.Contains(w.git.revoked, value) {
-					t.Errorf("%s at call %d %s: %s was in a secret and is not revoked; calls %v", kind, k+1, free.calls[k], value, w.calls)
+					t.Errorf("%s at call %d %s: %s was in a secret and is not revoked; calls %v", kind, k+1, free.calls[k], value,
+						w.calls)
 				}
 			}
 		}
@@ -93,7 +95,8 @@ func TestTokensAreRevokedDespiteAnyFailedCall(t *testing.T) {
 func (w *env) watchSecrets(held map[string]bool) {
 	inner := w.hook
 	w.hook = func(n int, name string) outcome {
-		obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
+		obj, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"),
+			corev1.SchemeGroupVersion.WithKind("Secret"), tenant)
 		if list, ok := obj.(*corev1.SecretList); err == nil && ok {
 			for _, secret := range list.Items {
 				if value := secret.Data["git-provider-token"]; len(value) > 0 {
@@ -201,15 +204,19 @@ func TestRunTokenPermissions(t *testing.T) {
 		change func(e *v1alpha1.GitEvent)
 		want   map[string]string
 	}{
-		"a push":                   {func(*v1alpha1.GitEvent) {}, map[string]string{"pull_requests": "write"}},
-		"a pull request of a fork": {func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 1, HeadProjectID: 99} }, nil},
+		"a push": {func(*v1alpha1.GitEvent) {}, map[string]string{"pull_requests": "write"}},
+		"a pull request of a fork": {
+			func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = &v1alpha1.PullRequest{Number: 1, HeadProjectID: 99} }, nil,
+		},
 		"a command on a commit": {func(e *v1alpha1.GitEvent) {
 			e.Spec.Comment, e.Status.Plan.Ref = &v1alpha1.Comment{ID: 9}, "refs/heads/main"
 		}, map[string]string{"pull_requests": "write"}},
 		"a re-run of a push": {func(e *v1alpha1.GitEvent) {
 			e.Spec.Rerun, e.Status.Plan.Ref = &v1alpha1.Rerun{AppID: 1}, "refs/heads/main"
 		}, map[string]string{"pull_requests": "write"}},
-		"a re-run of a pull request, which may be a fork's": {func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{AppID: 1} }, nil},
+		"a re-run of a pull request, which may be a fork's": {
+			func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{AppID: 1} }, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -242,9 +249,13 @@ func (w *env) inheritSettings() {
 	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "fake"} }
 	w.must(w.own.Tracker().Add(&pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "pipelines-as-code"},
-		Spec:       pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "all"}}},
+		Spec: pacv1alpha1.RepositorySpec{
+			GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "all"}},
+		},
 	}))
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "all"}, Data: map[string][]byte{"provider.token": []byte("t")}}))
+	w.must(w.kube.Tracker().Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "all"}, Data: map[string][]byte{"provider.token": []byte("t")},
+	}))
 }
 
 // S29: the global Repository's token is in no tenant's namespace unless the administrator says so.
@@ -254,7 +265,8 @@ func TestGlobalTokenReachesNoTenant(t *testing.T) {
 		for _, uses := range []bool{false, true} {
 			w := newEnv(t, helloFile("hello"))
 			if uses {
-				w.git.files[0].Data = bytes.Replace(w.git.files[0].Data, []byte("  name: hello\n"), []byte("  name: hello\n  labels: {auth: \"{{ git_auth_secret }}\"}\n"), 1)
+				w.git.files[0].Data = bytes.Replace(w.git.files[0].Data, []byte("  name: hello\n"),
+					[]byte("  name: hello\n  labels: {auth: \"{{ git_auth_secret }}\"}\n"), 1)
 			}
 			w.settings = map[string]string{"share-global-token": fmt.Sprint(share)}
 			w.inheritSettings()
@@ -264,7 +276,8 @@ func TestGlobalTokenReachesNoTenant(t *testing.T) {
 			if n := len(w.runs()); n != 1 {
 				t.Fatalf("shared %t: %d runs, waits %+v", share, n, w.event().Status.Waits)
 			}
-			_, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant, w.runs()[0].Annotations["pipelinesascode.tekton.dev/git-auth-secret"])
+			_, err := w.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("secrets"), tenant,
+				w.runs()[0].Annotations["pipelinesascode.tekton.dev/git-auth-secret"])
 			if (err == nil) != share || (len(w.git.tokens) == 1) != share {
 				t.Errorf("shared %t: the secret: %v, %d tokens", share, err, len(w.git.tokens))
 			}

@@ -24,7 +24,8 @@ func TestRunOfAnOlderVersionGetsNoGlobalToken(t *testing.T) {
 	w.advance(6 * time.Minute)
 	_, _ = w.reconcile()
 	waits := w.event().Status.Waits
-	if len(w.runs()) != 0 || w.secrets() != 2 || len(waits) != 1 || waits[0].Reason != "GlobalTokenNotShared" || waits[0].Class != fault.Operator.String() {
+	if len(w.runs()) != 0 || w.secrets() != 2 || len(waits) != 1 || waits[0].Reason != "GlobalTokenNotShared" ||
+		waits[0].Class != fault.Operator.String() {
 		t.Errorf("%d runs, %d secrets, waits %+v", len(w.runs()), w.secrets(), waits)
 	}
 	goes := running(t)

@@ -31,7 +31,8 @@ func TestUnconfirmedEventIsIgnored(t *testing.T) {
 		t.Errorf("ended after %v, want ten minutes and a bit", after)
 	}
 	e := w.event()
-	if e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Reason != fault.ReasonNotConfirmed || e.Status.Plan.Message == "" {
+	if e.Status.Disposition != v1alpha1.DispositionIgnored || e.Status.Plan.Reason != fault.ReasonNotConfirmed ||
+		e.Status.Plan.Message == "" {
 		t.Errorf("%s with %+v, want it ignored", e.Status.Disposition, e.Status.Plan)
 	}
 	if len(w.git.writes) != 0 || len(w.runs()) != 0 || strings.Contains(strings.Join(told, " "), attempt.ReasonGivenUp) {

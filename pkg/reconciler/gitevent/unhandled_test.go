@@ -30,8 +30,12 @@ func TestUnhandledRefusalShows(t *testing.T) {
 		refuse func(*fakeGit)
 		fix    func(*fakeGit)
 	}{
-		"the plan is refused":        {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil }},
-		"the plan has nothing to do": {v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil }},
+		"the plan is refused": {
+			v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Invalidf("TooBig", "no") }, func(g *fakeGit) { g.err = nil },
+		},
+		"the plan has nothing to do": {
+			v1alpha1.StepPlan, func(g *fakeGit) { g.err = fault.Ignoredf("NotOurs", "no") }, func(g *fakeGit) { g.err = nil },
+		},
 		"a report is refused": {v1alpha1.StepReport, func(g *fakeGit) {
 			g.asked = func(status.Check) error { return fault.Invalidf("TooBig", "no") }
 		}, func(g *fakeGit) { g.asked = nil }},
@@ -45,7 +49,8 @@ func TestUnhandledRefusalShows(t *testing.T) {
 					t.Errorf("error %v, want a timer of %v", err, fault.OperatorRetry)
 				}
 				wait := w.event().Status.Waits
-				if len(wait) != 1 || wait[0].Step != c.step || wait[0].Class != "Operator" || wait[0].Reason != fault.ReasonUnhandled || !strings.Contains(wait[0].Message, "report it") {
+				if len(wait) != 1 || wait[0].Step != c.step || wait[0].Class != "Operator" ||
+					wait[0].Reason != fault.ReasonUnhandled || !strings.Contains(wait[0].Message, "report it") {
 					t.Fatalf("waits %+v, want one of %s that says that it is a defect", wait, c.step)
 				}
 				w.advance(fault.OperatorRetry)

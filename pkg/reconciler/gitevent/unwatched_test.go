@@ -46,7 +46,8 @@ func TestRunThatNamesAnotherEventIsPolled(t *testing.T) {
 			t.Errorf("named %q: the change wakes nobody", name)
 		}
 		if _, err := w.reconcile(); err != nil || !slices.Contains(w.wakes, observe.UnwatchedPoll) {
-			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes, observe.UnwatchedPoll)
+			t.Fatalf("named %q: error %v, woken after %v: want none, and a look after %v", name, err, w.wakes,
+				observe.UnwatchedPoll)
 		}
 		w.finishRuns(corev1.ConditionTrue)
 		_, _ = w.reconcile()
@@ -66,11 +67,13 @@ func TestRunPrunedWhileItsEventIsBusyKeepsItsResult(t *testing.T) {
 				w.finishRuns(corev1.ConditionTrue)
 			}
 			last := w.runs()[0]
-			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace, last.Name))
+			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), last.Namespace,
+				last.Name))
 			r := w.uncounted(w.reconciler)
 			r.RunWatch().OnRun(wakes{}).OnDelete(pipelineruns.TrimRun(&last))
 			_ = r.Reconcile(t.Context(), system+"/push-1")
-			if got, want := w.git.checks["1"].Conclusion, map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {
+			if got, want := w.git.checks["1"].Conclusion,
+				map[bool]status.Conclusion{true: status.Success, false: status.Cancelled}[ends]; got != want {
 				t.Errorf("the check says %q, want %q", got, want)
 			}
 		})

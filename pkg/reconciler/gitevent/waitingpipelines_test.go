@@ -26,7 +26,8 @@ func TestUnlistedChangedFilesAreWaitedFor(t *testing.T) {
 		_, _ = w.reconcile()
 	}
 	e := w.event()
-	if got := w.reasons()["docs"]; got != "waiting: listing the changed files: 502" || e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
+	if got := w.reasons()["docs"]; got != "waiting: listing the changed files: 502" ||
+		e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
 		t.Fatalf("docs: %q, conditions %v: want a wait", got, e.Status.Conditions)
 	}
 	if diff := cmp.Diff(map[string]status.Conclusion{"hello": ""}, w.conclusions()); diff != "" || len(w.runs()) != 1 {
@@ -39,7 +40,8 @@ func TestUnlistedChangedFilesAreWaitedFor(t *testing.T) {
 	}
 	w.git.changedErr = nil
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "docs": status.Success}, w.conclusions()); diff != "" || w.count("create pipelineruns") != 2 {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "docs": status.Success},
+		w.conclusions()); diff != "" || w.count("create pipelineruns") != 2 {
 		t.Errorf("%d creates, want one for each pipeline: %s", w.count("create pipelineruns"), diff)
 	}
 }
@@ -50,7 +52,8 @@ func TestWhileEverythingWaitsNothingIsPlanned(t *testing.T) {
 	w := newEnv(t, annotated("docs", "on-path-change: 'docs/**'"), annotated("bug", "on-label: bug"))
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 	_, err := w.reconcile()
-	if e := w.event(); err == nil || e.Status.Plan != nil || len(w.git.writes) != 0 || e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
+	if e := w.event(); err == nil || e.Status.Plan != nil || len(w.git.writes) != 0 ||
+		e.Status.GetCondition(v1alpha1.GitEventPlanned).Reason != "GitUnavailable" {
 		t.Fatalf("plan %+v, checks %v, conditions %v: want a wait", e.Status.Plan, w.git.writes, e.Status.Conditions)
 	}
 	w.git.changedErr, w.git.changed = nil, git.Changes{Added: []string{"main.go"}}
@@ -70,10 +73,12 @@ func TestDeletedRepositoryEndsWaitingPipelines(t *testing.T) {
 	w.useHub(h)
 	w.git.changedErr = fault.Transientf("GitUnavailable", "502")
 	_, _ = w.reconcile()
-	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" } // so that it is read live
+	// so that it is read live
+	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" }
 	w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(t.Context(), "app", metav1.DeleteOptions{}))
 	w.settle(corev1.ConditionTrue)
-	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Cancelled}, w.conclusions()); diff != "" {
+	if diff := cmp.Diff(map[string]status.Conclusion{"hello": status.Success, "lint": status.Cancelled},
+		w.conclusions()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -103,7 +108,8 @@ func TestFailedPullRequestLookUpIsWaitedFor(t *testing.T) {
 	w.git.pullsErr, w.git.pulls = nil, []git.Pull{{Number: 3, Open: true, SHA: sha, HeadRef: "main", HeadProjectID: 5}}
 	w.synchronized(0, func(e *v1alpha1.GitEvent) {
 		e.Status = v1alpha1.GitEventStatus{
-			Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"}, Runs: []v1alpha1.Run{{Name: "hello-3"}},
+			Disposition: v1alpha1.DispositionRuns, Plan: &v1alpha1.Plan{HeadSHA: sha, Reason: "Selected"},
+			Runs: []v1alpha1.Run{{Name: "hello-3"}},
 		}
 	})
 	w.settle(corev1.ConditionTrue)

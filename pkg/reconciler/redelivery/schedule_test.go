@@ -36,19 +36,26 @@ func TestScheduleDue(t *testing.T) {
 		pending bool
 		want    time.Duration
 	}{
-		"nothing happened":       {want: ReadEvery},
-		"a result is pending":    {pending: true, want: soon},
-		"a signal":               {change: func(s *Schedule) { s.Signal(begin.Add(time.Second)) }, want: time.Second + settleAfter},
-		"the last signal":        {change: func(s *Schedule) { s.Signal(begin.Add(-settleAfter)) }, want: soon},
-		"an earlier time":        {change: func(s *Schedule) { s.At(begin.Add(time.Minute)) }, want: time.Minute},
-		"a later time":           {change: func(s *Schedule) { s.At(begin.Add(time.Hour)) }, want: ReadEvery},
-		"a failure":              {change: func(s *Schedule) { s.fail(begin, 1, nil) }, want: RetryFirst},
-		"two failures":           {change: func(s *Schedule) { s.fail(begin, 2, nil) }, want: 2 * RetryFirst},
-		"many failures":          {change: func(s *Schedule) { s.fail(begin, 99, nil) }, want: RetryAtMost},
-		"a rate limit":           {change: func(s *Schedule) { s.fail(begin, 1, fault.Throttledf("Limit", time.Hour, "429")) }, want: time.Hour},
-		"a signal after failing": {change: func(s *Schedule) { s.fail(begin, 9, nil); s.Signal(begin.Add(time.Second)) }, want: time.Second + settleAfter},
-		"many pages":             {pending: true, change: func(s *Schedule) { s.Pages = 50 }, want: 6 * soon},
-		"denied":                 {pending: true, change: func(s *Schedule) { s.Read(begin, begin, time.Hour) }, want: time.Hour},
+		"nothing happened":    {want: ReadEvery},
+		"a result is pending": {pending: true, want: soon},
+		"a signal": {
+			change: func(s *Schedule) { s.Signal(begin.Add(time.Second)) }, want: time.Second + settleAfter,
+		},
+		"the last signal": {change: func(s *Schedule) { s.Signal(begin.Add(-settleAfter)) }, want: soon},
+		"an earlier time": {change: func(s *Schedule) { s.At(begin.Add(time.Minute)) }, want: time.Minute},
+		"a later time":    {change: func(s *Schedule) { s.At(begin.Add(time.Hour)) }, want: ReadEvery},
+		"a failure":       {change: func(s *Schedule) { s.fail(begin, 1, nil) }, want: RetryFirst},
+		"two failures":    {change: func(s *Schedule) { s.fail(begin, 2, nil) }, want: 2 * RetryFirst},
+		"many failures":   {change: func(s *Schedule) { s.fail(begin, 99, nil) }, want: RetryAtMost},
+		"a rate limit": {
+			change: func(s *Schedule) { s.fail(begin, 1, fault.Throttledf("Limit", time.Hour, "429")) }, want: time.Hour,
+		},
+		"a signal after failing": {change: func(s *Schedule) { s.fail(begin, 9, nil); s.Signal(begin.Add(time.Second)) },
+			want: time.Second + settleAfter},
+		"many pages": {pending: true, change: func(s *Schedule) { s.Pages = 50 }, want: 6 * soon},
+		"denied": {
+			pending: true, change: func(s *Schedule) { s.Read(begin, begin, time.Hour) }, want: time.Hour,
+		},
 	} {
 		s := Schedule{}
 		s.Read(begin, begin, ReadEvery)

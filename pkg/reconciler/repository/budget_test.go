@@ -53,7 +53,8 @@ func TestConditionReportsAnExhaustedBudget(t *testing.T) {
 	w.budget.Seen("event-3", quota.Use{Repository: key, Bytes: 1})
 	step("at the budget", "False RepositoryBudget", 1)
 	message := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryBudget).Message
-	if !strings.Contains(message, "503") || !strings.Contains(message, "Repository one/app have used up their 4 events or 102 MiB") {
+	if !strings.Contains(message, "503") ||
+		!strings.Contains(message, "Repository one/app have used up their 4 events or 102 MiB") {
 		t.Errorf("the condition says %q", message)
 	}
 	for i := range 20 {
@@ -69,7 +70,8 @@ func TestConditionReportsAnExhaustedBudget(t *testing.T) {
 		w.budget.Gone(fmt.Sprint("event-", i+1))
 		step("fewer", "True Free", 0)
 	}
-	if want := []quota.Scope{{Namespace: "one", Name: "app"}, {Namespace: "one"}, {Namespace: "one"}, {Namespace: "one", Name: "app"}}; !slices.Equal(w.crossed, want) {
+	if want := []quota.Scope{{Namespace: "one", Name: "app"}, {Namespace: "one"}, {Namespace: "one"},
+		{Namespace: "one", Name: "app"}}; !slices.Equal(w.crossed, want) {
 		t.Errorf("crossed %v, want %v", w.crossed, want)
 	}
 }
@@ -88,7 +90,8 @@ func TestBudgetConditionWaitsForTheCacheOfEvents(t *testing.T) {
 
 func TestBudgetWakesItsRepositories(t *testing.T) {
 	repositories := cache.NewSharedIndexInformer(nil, &pacv1alpha1.Repository{}, 0, cache.Indexers{})
-	for _, r := range []*pacv1alpha1.Repository{repo("one", "app", appURL), repo("one", "lib", appURL), repo("two", "app", appURL)} {
+	for _, r := range []*pacv1alpha1.Repository{repo("one", "app", appURL), repo("one", "lib", appURL),
+		repo("two", "app", appURL)} {
 		if err := repositories.GetStore().Add(r); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +100,9 @@ func TestBudgetWakesItsRepositories(t *testing.T) {
 		{Namespace: "one", Name: "app"}: "one/app", {Namespace: "one"}: "one/app one/lib", {}: "one/app one/lib two/app",
 	} {
 		var woken []string
-		watches{repositories: repositories}.budgetChanged(func(key types.NamespacedName) { woken = append(woken, key.String()) })(scope)
+		watches{repositories: repositories}.budgetChanged(func(key types.NamespacedName) {
+			woken = append(woken, key.String())
+		})(scope)
 		slices.Sort(woken)
 		if got := strings.Join(woken, " "); got != want {
 			t.Errorf("%s wakes %s, want %s", scope, got, want)

@@ -97,11 +97,13 @@ func TestStaleCacheClaimsNothing(t *testing.T) {
 	w.reconcile("one/app")
 	w.catchUp()
 	before := w.repository("one", "app").DeepCopy()
-	if before.Status.ObservedGeneration = 1; w.r.repositories.Update(before) != nil { // the fake API server counts no generations
+	// the fake API server counts no generations
+	if before.Status.ObservedGeneration = 1; w.r.repositories.Update(before) != nil {
 		t.Fatal("the cache takes nothing")
 	}
 	claim := w.claimOf(appURL)
-	if err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Delete(t.Context(), claim.Name, metav1.DeleteOptions{}); err != nil {
+	if err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Delete(t.Context(), claim.Name,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.r.claims.Delete(claim); err != nil {
@@ -140,7 +142,8 @@ func TestFirstStartWithManyRepositories(t *testing.T) {
 	var keys []string
 	for n := range many {
 		name := fmt.Sprint("app-", n)
-		if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Create(context.Background(), repo("one", name, fmt.Sprint(appURL, n)), metav1.CreateOptions{}); err != nil {
+		if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Create(context.Background(),
+			repo("one", name, fmt.Sprint(appURL, n)), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		keys = append(keys, "one/"+name)

@@ -62,9 +62,11 @@ func TestConcurrentClaimsAreDecidedByTheAPIServer(t *testing.T) {
 		first *v1alpha1.RepositoryClaim
 		want  string
 	}{
-		"another Repository was faster":                       {claimed(appURL, "two", "app", nil), falseClaimed},
-		"we were faster: a create whose answer was lost":      {claimed(appURL, "one", "app", nil), trueOwned},
-		"a claim of ours that was released is taken up again": {claimed(appURL, "one", "app", &metav1.Time{Time: start}), trueOwned},
+		"another Repository was faster":                  {claimed(appURL, "two", "app", nil), falseClaimed},
+		"we were faster: a create whose answer was lost": {claimed(appURL, "one", "app", nil), trueOwned},
+		"a claim of ours that was released is taken up again": {
+			claimed(appURL, "one", "app", &metav1.Time{Time: start}), trueOwned,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t, repo("one", "app", appURL))
@@ -112,7 +114,8 @@ func TestClaimOutlivesItsRepositoryByADay(t *testing.T) {
 	w.wantOwner(appURL, "one/app")
 	w.wantCondition("two", "app", urlCondition, falseClaimed)
 	message := w.repository("two", "app").Status.GetCondition(urlCondition).Message
-	if want := appURL + " belonged to Repository one/app and is kept for it for a day."; !strings.HasPrefix(message, want) {
+	if want := appURL + " belonged to Repository one/app and is kept for it for a day."; !strings.HasPrefix(message,
+		want) {
 		t.Errorf("got message %q, want it to start with %q", message, want)
 	}
 
@@ -214,8 +217,9 @@ func TestDeletionInTheCacheIsConfirmedLive(t *testing.T) {
 		}
 	})
 	for sentence, err := range map[string]error{
-		"cannot be read":                  errors.New("connection refused"),
-		"is of a kind that is not served": apierrors.NewGenericServerResponse(404, "get", claimResource, "", "404 page not found", 0, true),
+		"cannot be read": errors.New("connection refused"),
+		"is of a kind that is not served": apierrors.NewGenericServerResponse(404, "get", claimResource, "",
+			"404 page not found", 0, true),
 	} {
 		t.Run("a Repository that "+sentence+" keeps its claim", func(t *testing.T) {
 			w := newEnv(t, claimed(appURL, "one", "app", nil))
@@ -259,7 +263,8 @@ func TestConflictOnAClaimEndsTheReconcile(t *testing.T) {
 			w := newEnv(t, claimed(appURL, "one", "app", released))
 			w.catchUp()
 			w.failOnce(verb, "repositoryclaims", apierrors.NewConflict(claimResource, "x", errors.New("modified")))
-			if err := w.r.Reconcile(context.Background(), "one/app"); !apierrors.IsConflict(err) || !fault.Is(err, fault.Conflict) {
+			if err := w.r.Reconcile(context.Background(), "one/app"); !apierrors.IsConflict(err) ||
+				!fault.Is(err, fault.Conflict) {
 				t.Fatalf("got %v, want the conflict", err)
 			}
 			if got := w.writes(); len(got) != 1 {

@@ -29,7 +29,7 @@ func withPendingCreate(t *testing.T) *env {
 }
 
 // Another process takes over, whose clock is ahead by two minutes. It does not know when the create
-// began, so it releases the slot after two minutes of its own.
+// started, so it releases the slot after two minutes by its own clock.
 func TestPendingCreateIsMeasuredByEachClock(t *testing.T) {
 	w := withPendingCreate(t)
 	w.restart()
@@ -44,7 +44,7 @@ func TestPendingCreateIsMeasuredByEachClock(t *testing.T) {
 	}
 }
 
-// While this process does not lead, the run is planned again and cancelled again.
+// While another process leads, the run is planned again and cancelled again.
 func TestReplannedRunKeepsItsSlotForAnotherTwoMinutes(t *testing.T) {
 	w := withPendingCreate(t)
 	w.advance(inFlight)
@@ -85,7 +85,8 @@ func TestUnreadableSlotDelaysNoOther(t *testing.T) {
 	w.wantQueue(1, 1, "r0")
 	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })
 	w.tekton.PrependReactor("get", "pipelineruns", func(clienttesting.Action) (bool, k8sruntime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "r0", nil)
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "tekton.dev", Resource: "pipelineruns"}, "r0",
+			nil)
 	})
 	if after := w.wantQueue(1, 1, "r0"); after != slotsEvery {
 		t.Errorf("reconciled again after %v, want %v", after, slotsEvery)
@@ -117,7 +118,8 @@ func TestHeldSlotNamesTheWaitOfItsRun(t *testing.T) {
 	}
 	w.advance(heldLong)
 	w.wantQueue(1, 1, "r0")
-	if got := w.heldMessage(); !strings.Contains(got, "r0 (not created yet, Forbidden: kubectl ") || strings.Contains(got, "r1") {
+	if got := w.heldMessage(); !strings.Contains(got, "r0 (not created yet, Forbidden: kubectl ") ||
+		strings.Contains(got, "r1") {
 		t.Errorf("the condition says %q", got)
 	}
 }
@@ -133,15 +135,17 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := queued(t, 1, 2)
 			foreign := true
-			w.client.PrependReactor("update", "repositories", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
-				sent, _ := action.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository)
-				if !foreign {
-					return false, nil, nil
-				}
-				kept := sent.DeepCopy()
-				drop(&kept.Status)
-				return true, kept, w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), kept, "one")
-			})
+			w.client.PrependReactor("update", "repositories",
+				func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
+					sent, _ := action.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository)
+					if !foreign {
+						return false, nil, nil
+					}
+					kept := sent.DeepCopy()
+					drop(&kept.Status)
+					return true, kept, w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), kept,
+						"one")
+				})
 			for range 3 {
 				w.writes()
 				if after := w.reconcile("one/app"); after < time.Second || after > slotsEvery {
@@ -150,7 +154,8 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 				if wrote := w.writes(); strings.Count(strings.Join(wrote, " "), "repositories/status") != 1 {
 					t.Errorf("it wrote %v", wrote)
 				}
-				if published := strings.Join(w.published(), "\n"); !strings.Contains(published, "Warning SlotsNotStored") || !strings.Contains(published, "300-crd-repositories.yaml") {
+				if published := strings.Join(w.published(), "\n"); !strings.Contains(published, "Warning SlotsNotStored") ||
+					!strings.Contains(published, "300-crd-repositories.yaml") {
 					t.Errorf("Events %q", published)
 				}
 				w.advance(slotsEvery)

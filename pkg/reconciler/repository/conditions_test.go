@@ -53,8 +53,10 @@ func TestURLWithoutClaim(t *testing.T) {
 
 func TestRefusedClaimIsAnOperatorFault(t *testing.T) {
 	for name, err := range map[string]error{
-		"no right":              apierrors.NewForbidden(claimResource, "x", errors.New(`User "system:serviceaccount:plumbline:plumbline-controller" cannot create resource "repositoryclaims"`)),
-		"a policy says no":      apierrors.NewForbidden(claimResource, "x", errors.New("ValidatingAdmissionPolicy 'p' denied request: no")),
+		"no right": apierrors.NewForbidden(claimResource, "x",
+			errors.New(`User "system:serviceaccount:plumbline:plumbline-controller" cannot create resource "repositoryclaims"`)),
+		"a policy says no": apierrors.NewForbidden(claimResource, "x",
+			errors.New("ValidatingAdmissionPolicy 'p' denied request: no")),
 		"the schema refuses it": apierrors.NewInvalid(schema.GroupKind{Kind: "RepositoryClaim"}, "x", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,13 +84,21 @@ func TestCredentials(t *testing.T) {
 		events []*v1alpha1.GitEvent
 		want   string
 	}{
-		"no event":                              {nil, trueNoProblem},
-		"events that wait for no operator":      {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", transient)}, trueNoProblem},
-		"a settled event waits for nothing":     {[]*v1alpha1.GitEvent{settled}, trueNoProblem},
-		"the event that waits":                  {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", operatorWait("NoAccess", 0))}, "False NoAccess"},
-		"the newest problem of several events":  {[]*v1alpha1.GitEvent{waiting("a", operatorWait("New", 2)), waiting("b", operatorWait("Old", 1))}, "False New"},
-		"the newest problem of one event":       {[]*v1alpha1.GitEvent{waiting("a", twoSteps, operatorWait("Late", time.Hour), transient)}, "False Late"},
-		"of equally new ones the first by name": {[]*v1alpha1.GitEvent{waiting("b", operatorWait("B", 0)), waiting("a", operatorWait("A", 0))}, "False A"},
+		"no event":                          {nil, trueNoProblem},
+		"events that wait for no operator":  {[]*v1alpha1.GitEvent{waiting("a"), waiting("b", transient)}, trueNoProblem},
+		"a settled event waits for nothing": {[]*v1alpha1.GitEvent{settled}, trueNoProblem},
+		"the event that waits": {
+			[]*v1alpha1.GitEvent{waiting("a"), waiting("b", operatorWait("NoAccess", 0))}, "False NoAccess",
+		},
+		"the newest problem of several events": {
+			[]*v1alpha1.GitEvent{waiting("a", operatorWait("New", 2)), waiting("b", operatorWait("Old", 1))}, "False New",
+		},
+		"the newest problem of one event": {
+			[]*v1alpha1.GitEvent{waiting("a", twoSteps, operatorWait("Late", time.Hour), transient)}, "False Late",
+		},
+		"of equally new ones the first by name": {
+			[]*v1alpha1.GitEvent{waiting("b", operatorWait("B", 0)), waiting("a", operatorWait("A", 0))}, "False A",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // in both orders
@@ -138,7 +148,9 @@ func TestKubernetesEventsReportChangesOfReasons(t *testing.T) {
 	}
 	w.events = []*v1alpha1.GitEvent{waiting("a", operatorWait("NoAccess", 0))}
 	w.reconcile("one/app")
-	w.events = []*v1alpha1.GitEvent{waiting("b", v1alpha1.Wait{Step: "plan", Class: "Operator", Reason: "NoAccess", Message: "in other words"})}
+	w.events = []*v1alpha1.GitEvent{
+		waiting("b", v1alpha1.Wait{Step: "plan", Class: "Operator", Reason: "NoAccess", Message: "in other words"}),
+	}
 	w.reconcile("one/app")
 	if diff := cmp.Diff([]string{"Warning NoAccess message of NoAccess"}, w.published()); diff != "" {
 		t.Errorf("a problem whose words change (-want +got):\n%s", diff)
@@ -199,18 +211,25 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 		want   string
 		says   []string
 	}{
-		{func(s *pacv1alpha1.RepositorySpec) { s.Incomings = &[]pacv1alpha1.Incoming{{Type: "webhook-url"}} }, "False NotActedOn", []string{"incoming"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Incomings = &[]pacv1alpha1.Incoming{{Type: "webhook-url"}} },
+			"False NotActedOn", []string{"incoming"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.GitProvider = &pacv1alpha1.GitProvider{Type: "gitea"}
 			s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}}
 		}, "False NotEvaluated", []string{"settings.policy", "incoming"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "my ci"} }, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "incoming"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.Policy = &pacv1alpha1.Policy{} }, "False NotEvaluated", []string{"settings.gitops_command_prefix", "settings.policy"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.Incomings = nil, nil, nil }, "True NoProblem", nil},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "/"} }, "False BadCommandPrefix", []string{"/ci test"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "my ci"} },
+			"False BadCommandPrefix", []string{"settings.gitops_command_prefix", "incoming"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.Policy = &pacv1alpha1.Policy{} }, "False NotEvaluated",
+			[]string{"settings.gitops_command_prefix", "settings.policy"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider, s.Settings, s.Incomings = nil, nil, nil }, "True NoProblem",
+			nil},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings = &pacv1alpha1.Settings{GitOpsCommandPrefix: "/"} },
+			"False BadCommandPrefix", []string{"/ci test"}},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GitOpsCommandPrefix = "/ci" }, "True NoProblem", nil},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event ==` }, "False BadExpression", []string{"settings.queue_priority: 1:9: ", "priority 0"}},
-		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event == "push"` }, "False BadExpression", []string{"whole number"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event ==` }, "False BadExpression",
+			[]string{"settings.queue_priority: 1:9: ", "priority 0"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.QueuePriority = `event == "push"` }, "False BadExpression",
+			[]string{"whole number"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.Settings.QueuePriority, s.Settings.GitOpsCommandPrefix = `urgent == "yes" ? 5 : 0`, "my ci"
 		}, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "undeclared reference to 'urgent'"}},
@@ -220,19 +239,22 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 	} {
 		changed := w.repository("one", "app")
 		step.change(&changed.Spec)
-		if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+		if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(t.Context(), changed,
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		w.reconcile("one/app")
 		w.wantCondition("one", "app", pacv1alpha1.RepositorySettings, step.want)
 		w.wantCondition("one", "app", ready, "True ") // it is served
 		for _, field := range step.says {
-			if got := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings).Message; !strings.Contains(got, field) {
+			if got := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositorySettings).Message; !strings.Contains(
+				got, field) {
 				t.Errorf("%q does not name %s", got, field)
 			}
 		}
 	}
-	if published := strings.Join(w.published(), "\n"); !strings.Contains(published, "Warning NotEvaluated settings.policy restricts") {
+	if published := strings.Join(w.published(), "\n"); !strings.Contains(published,
+		"Warning NotEvaluated settings.policy restricts") {
 		t.Errorf("message: %s", published)
 	}
 }

@@ -49,7 +49,9 @@ func TestControllerHandsOverAURL(t *testing.T) {
 	impl := NewController(Options{
 		OpenEvents: func(string, string) []*v1alpha1.GitEvent { return nil }, EventInformer: noEvents{}, Clock: clock,
 		Claims: claim.NewClaims(systemNS),
-	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}}))
+	})(ctx, configmap.NewStaticWatcher(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name},
+	}))
 	if err := controller.StartInformers(ctx.Done(), informers...); err != nil {
 		t.Fatal(err)
 	}
@@ -57,16 +59,19 @@ func TestControllerHandsOverAURL(t *testing.T) {
 	go func() { done <- impl.Run(ctx) }()
 	w := &env{T: t, client: fakeclient.Get(ctx)}
 	// The fake API server forgets what happens between a list and its watch.
-	w.eventually("both watches are open", func() bool { return w.watched("repositories") && w.watched("repositoryclaims") })
+	w.eventually("both watches are open",
+		func() bool { return w.watched("repositories") && w.watched("repositoryclaims") })
 
 	w.create(repo("one", "app", appURL))
 	w.eventually("one owns the URL", func() bool { return w.owner(appURL) == "one/app" && w.url("one") == "True" })
 	w.create(repo("two", "app", appURL))
 	w.eventually("two loses", func() bool { return w.url("two") == "False" })
-	w.eventually("the cache can tell a claim's end to two", func() bool { _, err := cache.Repositories("two").Get("app"); return err == nil })
+	w.eventually("the cache can tell a claim's end to two",
+		func() bool { _, err := cache.Repositories("two").Get("app"); return err == nil })
 
 	w.delete("one", "app")
-	w.eventually("the claim is released", func() bool { c := w.claimOf(appURL); return c != nil && c.Status.ReleasedAt != nil })
+	w.eventually("the claim is released",
+		func() bool { c := w.claimOf(appURL); return c != nil && c.Status.ReleasedAt != nil })
 	clock.SetTime(start.Add(claimKept))
 	impl.EnqueueKey(ownerOf(claimed(appURL, "one", "app", nil))) // stands in for the timer, which is real time
 	w.eventually("two takes the URL over", func() bool { return w.owner(appURL) == "two/app" && w.url("two") == "True" })
@@ -81,7 +86,8 @@ func TestControllerHandsOverAURL(t *testing.T) {
 }
 
 func (w *env) watched(resource string) bool {
-	return slices.ContainsFunc(w.client.Actions(), func(a clienttesting.Action) bool { return a.Matches("watch", resource) })
+	return slices.ContainsFunc(w.client.Actions(),
+		func(a clienttesting.Action) bool { return a.Matches("watch", resource) })
 }
 
 func watchesClaimsOutside(client *fake.Clientset) bool {
@@ -91,7 +97,8 @@ func watchesClaimsOutside(client *fake.Clientset) bool {
 }
 
 func (w *env) url(namespace string) string {
-	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), "app", metav1.GetOptions{})
+	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), "app",
+		metav1.GetOptions{})
 	if err != nil || r.Status.GetCondition(urlCondition) == nil {
 		return ""
 	}
@@ -99,7 +106,8 @@ func (w *env) url(namespace string) string {
 }
 
 func (w *env) owner(url string) string {
-	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(), v1alpha1.ClaimName(url), metav1.GetOptions{})
+	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(),
+		v1alpha1.ClaimName(url), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err != nil {
 		return ""
 	}

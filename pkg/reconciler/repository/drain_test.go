@@ -93,8 +93,10 @@ func TestFiftyWaitingRunsGetSlotsInOrder(t *testing.T) {
 func (w *env) installation(namespace string) *Reconciler {
 	w.Helper()
 	other := &Reconciler{
-		budget: w.budget, client: w.client, namespace: namespace, recorder: w.recorder, clock: w.clock, tekton: w.r.tekton, runs: w.r.runs, global: w.r.global,
-		repositories: w.r.repositories, claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()), settings: w.r.settings,
+		budget: w.budget, client: w.client, namespace: namespace, recorder: w.recorder, clock: w.clock, tekton: w.r.tekton,
+		runs: w.r.runs, global: w.r.global,
+		repositories: w.r.repositories, claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
+		settings:     w.r.settings,
 		eventsSynced: w.r.eventsSynced, retries: backoff.New(), wake: w.r.wake, rivals: w.r.rivals,
 	}
 	claim := makeClaim(namespace, appURL, repo("one", "app", appURL))
@@ -122,19 +124,22 @@ func TestTwoInstallationsNeverExceedTheLimit(t *testing.T) {
 			next := action.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository).DeepCopy()
 			obj, err := w.client.Tracker().Get(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), "one", "app")
 			if is := obj.(*pacv1alpha1.Repository); err != nil || is.ResourceVersion != next.ResourceVersion {
-				return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "repositories"}, "app", errors.New("changed"))
+				return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "repositories"}, "app",
+					errors.New("changed"))
 			}
 			if n := len(next.Status.Slots()); n > limit {
 				t.Errorf("seed %d: %d slots of %d are given", seed, n, limit)
 			}
 			version++
 			next.ResourceVersion = fmt.Sprint("v", version)
-			return true, next, w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), next, "one")
+			return true, next, w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), next,
+				"one")
 		})
 		over := map[string]bool{}
 		for step := 0; len(over) < 2*events; step++ {
 			if step > 4000 {
-				t.Fatalf("seed %d: only %d of %d got a slot: %+v", seed, len(over), 2*events, w.repository("one", "app").Status.Queues)
+				t.Fatalf("seed %d: only %d of %d got a slot: %+v", seed, len(over), 2*events,
+					w.repository("one", "app").Status.Queues)
 			}
 			if random.IntN(3) > 0 {
 				w.catchUp()

@@ -59,11 +59,13 @@ func newEnv(t *testing.T, objects ...runtime.Object) *env {
 		clock: clocktesting.NewFakePassiveClock(start), synced: true,
 		tekton: tektonfake.NewSimpleClientset(),
 	}
-	w.budget = quota.New(func() quota.Limits { return quota.Limits{Events: 40, Bytes: 1 << 30} }, w.clock, func(s quota.Scope) { w.crossed = append(w.crossed, s) })
+	w.budget = quota.New(func() quota.Limits { return quota.Limits{Events: 40, Bytes: 1 << 30} }, w.clock,
+		func(s quota.Scope) { w.crossed = append(w.crossed, s) })
 	w.r = &Reconciler{
 		budget: w.budget,
 		client: w.client, namespace: systemNS, recorder: w.recorder, clock: w.clock,
-		tekton: w.tekton.TektonV1(), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}), global: "pipelines-as-code",
+		tekton: w.tekton.TektonV1(), runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		global:       "pipelines-as-code",
 		repositories: cache.NewIndexer(cache.MetaNamespaceKeyFunc, repositoryIndexers()),
 		claims:       cache.NewIndexer(cache.MetaNamespaceKeyFunc, claimIndexers()),
 		settings:     config.NewStore(logtesting.TestLogger(t)),
@@ -98,7 +100,8 @@ func (w *env) catchUp() {
 	if err := w.r.claims.Replace(all, ""); err != nil {
 		w.Fatal(err)
 	}
-	repositories, err := w.client.PipelinesascodeV1alpha1().Repositories("").List(context.Background(), metav1.ListOptions{})
+	repositories, err := w.client.PipelinesascodeV1alpha1().Repositories("").List(context.Background(),
+		metav1.ListOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -129,7 +132,9 @@ func (w *env) rivals(claim string) []types.NamespacedName {
 // configure changes the ConfigMap.
 func (w *env) configure(data map[string]string) {
 	store := config.NewStore(logtesting.TestLogger(w.T))
-	store.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}, Data: data})
+	store.OnConfigChanged(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: systemNS, Name: config.Name}, Data: data,
+	})
 	w.r.settings = store
 }
 
@@ -154,7 +159,8 @@ func (w *env) advance(d time.Duration) { w.clock.SetTime(w.clock.Now().Add(d)) }
 
 func (w *env) repository(namespace, name string) *pacv1alpha1.Repository {
 	w.Helper()
-	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), name, metav1.GetOptions{})
+	r, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Get(context.Background(), name,
+		metav1.GetOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -165,21 +171,24 @@ func (w *env) setURL(namespace, name, url string) {
 	w.Helper()
 	r := w.repository(namespace, name)
 	r.Spec.URL, r.Generation = url, r.Generation+1
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Update(context.Background(), r, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Update(context.Background(), r,
+		metav1.UpdateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
 func (w *env) create(r *pacv1alpha1.Repository) {
 	w.Helper()
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace).Create(context.Background(), r, metav1.CreateOptions{}); err != nil {
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(r.Namespace).Create(context.Background(), r,
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
 
 func (w *env) delete(namespace, name string) {
 	w.Helper()
-	if err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
+	if err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Delete(context.Background(), name,
+		metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -187,7 +196,8 @@ func (w *env) delete(namespace, name string) {
 // claimOf returns the claim of a URL; nil if there is none.
 func (w *env) claimOf(url string) *v1alpha1.RepositoryClaim {
 	w.Helper()
-	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(), v1alpha1.ClaimName(url), metav1.GetOptions{})
+	claim, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).Get(context.Background(),
+		v1alpha1.ClaimName(url), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

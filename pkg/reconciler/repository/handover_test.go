@@ -25,7 +25,8 @@ func (w *env) claimStatus(url string, change func(*v1alpha1.RepositoryClaimStatu
 	w.Helper()
 	claim := w.claimOf(url)
 	change(&claim.Status)
-	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(context.Background(), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(context.Background(), claim,
+		metav1.UpdateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -34,8 +35,12 @@ func TestConditionReportsAnotherRepositoryAtTheService(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL))
 	w.reconcile("one/app")
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) {
-		s.Bound = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 41, OwnerID: 7}, RepositoryUID: "one-app"}
-		s.Refused = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 43, OwnerID: 9}, RepositoryUID: "one-app"}
+		s.Bound = &v1alpha1.BoundProject{
+			ProjectIdentity: v1alpha1.ProjectIdentity{ID: 41, OwnerID: 7}, RepositoryUID: "one-app",
+		}
+		s.Refused = &v1alpha1.BoundProject{
+			ProjectIdentity: v1alpha1.ProjectIdentity{ID: 43, OwnerID: 9}, RepositoryUID: "one-app",
+		}
 	})
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", urlCondition, falseAnother)
@@ -48,7 +53,8 @@ func TestConditionReportsAnotherRepositoryAtTheService(t *testing.T) {
 	}
 	r := w.repository("one", "app")
 	r.Annotations = map[string]string{plumbline.RepositoryIDAnnotation: "9/43"}
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(context.Background(), r, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories("one").Update(context.Background(), r,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile("one/app")
@@ -61,7 +67,8 @@ func TestConditionReportsAMissingProof(t *testing.T) {
 	w.reconcile("one/app")
 	w.wantOwner(appURL, "one/app") // its next event may prove it
 	w.wantCondition("one", "app", urlCondition, falseUnproven)
-	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message, claim.ProofFile) {
+	if message := w.repository("one", "app").Status.GetCondition(urlCondition).Message; !strings.Contains(message,
+		claim.ProofFile) {
 		t.Errorf("%q does not say what to do", message)
 	}
 	w.claimStatus(appURL, func(s *v1alpha1.RepositoryClaimStatus) { s.Proven = true })
@@ -133,8 +140,8 @@ func TestUnprovenURLGoesFromNamespaceToNamespace(t *testing.T) {
 	w.wantOwner(appURL, "two/app")
 }
 
-// A URL is not lost at once when proofs become required, nor when one event lacks a proof: an hour
-// begins then. It ends when the URL is listed or proven again.
+// When proofs become required, or one event lacks a proof, the Repository keeps its URL for an
+// hour. The hour is cancelled when the URL is listed or proven again.
 func TestURLHasAnHourForItsProof(t *testing.T) {
 	for name, begins := range map[string]struct{ before, then func(w *env) }{
 		"the setting is new": {func(*env) {}, func(w *env) { w.configure(map[string]string{"url-owners": "{}"}) }},

@@ -14,9 +14,10 @@ import (
 )
 
 // A team's admission webhook hangs at each status of its Repositories. The team has two workers for
-// five minutes, and the others serve the rest.
+// five minutes, and the other workers serve the other teams.
 func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
-	w := newEnv(t, repo("slow", "app", "https://git.example/slow/app"), repo("fine", "app", "https://git.example/fine/app"))
+	w := newEnv(t, repo("slow", "app", "https://git.example/slow/app"),
+		repo("fine", "app", "https://git.example/fine/app"))
 	hangs, writes := true, map[string]int{}
 	w.client.PrependReactor("update", "repositories", func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
 		writes[action.GetNamespace()]++
@@ -65,7 +66,8 @@ func TestHangingNamespaceHasTwoWorkers(t *testing.T) {
 	w.wakes = nil
 	reconcile("slow/app")
 	if writes["slow"] != 2 || !slices.Contains(w.wakes, 0) {
-		t.Errorf("%d writes, woken after %v: want that the place that is free is taken, and the next one woken", writes["slow"], w.wakes)
+		t.Errorf("%d writes, woken after %v: want that the place that is free is taken, and the next one woken",
+			writes["slow"], w.wakes)
 	}
 	hangs = false
 	w.clock.SetTime(w.clock.Now().Add(hangsFor))

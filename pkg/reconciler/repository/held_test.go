@@ -23,8 +23,8 @@ func (w *env) heldMessage() string {
 	return c.Message
 }
 
-// It is named without any event, and once. The names change with the next one, and the condition is
-// true again when all are released.
+// The condition names the stuck slot once, without any event. The names change with the next stuck
+// slot, and the condition is true again when all are released.
 func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w := queued(t, 2, 3)
 	w.ran(0, func(run *v1alpha1.Run) { run.UID = "uid" })
@@ -43,7 +43,8 @@ func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w.wantQueue(2, 0, "r1", "r2")
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySlots, "False Held")
 	w.wantCondition("one", "app", ready, "True ") // it is served
-	if got := w.heldMessage(); !strings.Contains(got, "hour: r1 (not created yet: kubectl -n "+systemNS+" get gitevent e1 says what it waits for). ") {
+	if got := w.heldMessage(); !strings.Contains(got,
+		"hour: r1 (not created yet: kubectl -n "+systemNS+" get gitevent e1 says what it waits for). ") {
 		t.Errorf("the condition says %q", got)
 	}
 	w.writes()
@@ -63,7 +64,8 @@ func TestSlotHeldForAnHourIsNamed(t *testing.T) {
 	w.ran(2, ended)
 	w.reconcile("one/app")
 	w.wantCondition("one", "app", pacv1alpha1.RepositorySlots, "True Free")
-	if published := strings.Join(w.published(), "\n"); strings.Count(published, "Warning Held") != 1 || strings.Count(published, "Normal Free") != 1 {
+	if published := strings.Join(w.published(), "\n"); strings.Count(published, "Warning Held") != 1 ||
+		strings.Count(published, "Normal Free") != 1 {
 		t.Errorf("message: %s", published)
 	}
 }
@@ -86,7 +88,8 @@ func TestConditionNamesTheOldestSlots(t *testing.T) {
 	w.reconcile("one/app")
 	w.advance(time.Hour)
 	w.reconcile("one/app")
-	if got := w.heldMessage(); !strings.Contains(got, "hour: r7 ") || strings.Contains(got, "r2 ") || !strings.Contains(got, " and 3 more. ") {
+	if got := w.heldMessage(); !strings.Contains(got, "hour: r7 ") || strings.Contains(got, "r2 ") ||
+		!strings.Contains(got, " and 3 more. ") {
 		t.Errorf("the condition says %q", got)
 	}
 	changed = w.repository("one", "app")

@@ -30,12 +30,15 @@ func TestTwoInstallationsKeepEachOthersConditions(t *testing.T) {
 	}
 	step("no installation has a problem", look(systemNS), true, trueNoProblem)
 	step("nor has the second", look("second"), false, trueNoProblem)
-	step("the first has one", look(systemNS, operatorWait("PermissionMissing", time.Minute)), true, "False PermissionMissing")
+	step("the first has one", look(systemNS, operatorWait("PermissionMissing", time.Minute)), true,
+		"False PermissionMissing")
 	for range 3 {
 		step("the second has none", look("second"), false, "False PermissionMissing")
-		step("the first still has it", look(systemNS, operatorWait("PermissionMissing", time.Minute)), false, "False PermissionMissing")
+		step("the first still has it", look(systemNS, operatorWait("PermissionMissing", time.Minute)), false,
+			"False PermissionMissing")
 	}
-	step("the second has another one", look("second", operatorWait("SecretMissing", time.Minute)), false, "False PermissionMissing")
+	step("the second has another one", look("second", operatorWait("SecretMissing", time.Minute)), false,
+		"False PermissionMissing")
 	step("the first's is over", look(systemNS), true, trueNoProblem)
 	step("the second's is not", look("second", operatorWait("SecretMissing", time.Minute)), true, "False SecretMissing")
 	step("the first has nothing to say", look(systemNS), false, "False SecretMissing")

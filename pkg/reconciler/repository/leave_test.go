@@ -35,7 +35,8 @@ func TestNamespaceThatWasNeverServedCostsNoCall(t *testing.T) {
 	w.wantCondition(systemNS, "pipelines-as-code", urlCondition, "True Global")
 	w.catchUp()
 	w.client.ClearActions()
-	if err := w.r.Reconcile(t.Context(), "two/app"); err != nil || len(w.client.Actions()) != 0 || len(w.published()) != 0 {
+	if err := w.r.Reconcile(t.Context(), "two/app"); err != nil || len(w.client.Actions()) != 0 ||
+		len(w.published()) != 0 {
 		t.Errorf("%v after %v", err, w.client.Actions())
 	}
 	w.wantCondition("two", "app", urlCondition, "False "+reasonClaimed)
@@ -119,11 +120,12 @@ func TestNamespaceServedAgainGetsItsClaimsAtOnce(t *testing.T) {
 	}
 }
 
-// An unproven URL goes round among served namespaces only.
+// Only served namespaces take turns with an unproven URL.
 func TestRivalsAreOfServedNamespaces(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL), repo("six", "app", appURL))
 	w.serve("!two")
-	if got := fmt.Sprint(w.r.rivals(v1alpha1.ClaimName(appURL))); strings.Contains(got, "two") || !strings.Contains(got, "six/app") {
+	if got := fmt.Sprint(w.r.rivals(v1alpha1.ClaimName(appURL))); strings.Contains(got, "two") ||
+		!strings.Contains(got, "six/app") {
 		t.Errorf("rivals %s", got)
 	}
 }
@@ -191,7 +193,8 @@ func TestLateConditionIsWithdrawnAlone(t *testing.T) {
 // While the cache of claims is behind, or a claim cannot be released, the two installations do not
 // overwrite each other.
 func TestURLIsWithdrawnOnce(t *testing.T) {
-	for name, fails := range map[string]bool{"the cache of claims is behind": false, "the claim cannot be released": true} {
+	for name, fails := range map[string]bool{"the cache of claims is behind": false,
+		"the claim cannot be released": true} {
 		t.Run(name, func(t *testing.T) {
 			w := leavingEnv(t)
 			if fails {

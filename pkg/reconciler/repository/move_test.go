@@ -85,7 +85,8 @@ func TestClaimStaysWithAnExistingOwner(t *testing.T) {
 	w.renamedTo("copy")
 	claim := w.claimOf(appURL)
 	claim.Status.ReleasedAt = &metav1.Time{Time: start}
-	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(t.Context(), claim,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.reconcile("one/copy")
@@ -115,7 +116,9 @@ func TestMovingAClaimIsRetried(t *testing.T) {
 		"another writer changed the claim": func(w *env) {
 			w.failOnce("update", "repositoryclaims", apierrors.NewConflict(claimResource, "x", nil))
 		},
-		"the claim is moved, not cleared": func(w *env) { w.failOnce("update", "repositoryclaims/status", errors.New("unreachable")) },
+		"the claim is moved, not cleared": func(w *env) {
+			w.failOnce("update", "repositoryclaims/status", errors.New("unreachable"))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newEnv(t, repo("one", "app", appURL))
@@ -145,13 +148,15 @@ func TestMovedClaimKeepsItsProof(t *testing.T) {
 	claim := w.claimOf(appURL)
 	claim.Status.Proven = true
 	claim.Status.Bound = &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 1}, RepositoryUID: "old-uid"}
-	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(t.Context(), claim, metav1.UpdateOptions{}); err != nil {
+	if _, err := w.client.PlumblineV1alpha1().RepositoryClaims(systemNS).UpdateStatus(t.Context(), claim,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.delete("one", "app")
 	w.renamedTo("renamed")
 	w.reconcile("one/app", "one/renamed")
-	if claim = w.claimOf(appURL); !claim.Status.Proven || claim.Status.Bound == nil || claim.Status.Bound.RepositoryUID != "old-uid" {
+	if claim = w.claimOf(appURL); !claim.Status.Proven || claim.Status.Bound == nil ||
+		claim.Status.Bound.RepositoryUID != "old-uid" {
 		t.Errorf("the claim is %+v", claim.Status)
 	}
 }

@@ -38,6 +38,7 @@ func waiting(name string, waits ...v1alpha1.Wait) *v1alpha1.GitEvent {
 
 func operatorWait(reason string, since time.Duration) v1alpha1.Wait {
 	return v1alpha1.Wait{
-		Step: "report", Class: "Operator", Reason: reason, Message: "message of " + reason, Since: metav1.NewTime(start.Add(since)),
+		Step: "report", Class: "Operator", Reason: reason, Message: "message of " + reason,
+		Since: metav1.NewTime(start.Add(since)),
 	}
 }

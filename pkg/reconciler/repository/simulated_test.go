@@ -61,8 +61,9 @@ func (s *simulation) disturb() {
 	}
 }
 
-// Processes lag, are killed, and make their calls in any order. Whatever runs has a slot, the slots
-// never exceed the limit, and in the end all runs are finished and no slot is lost (I-6).
+// Processes lag, are killed, and make their calls in any order. Every unfinished PipelineRun has a
+// slot, and the slots never exceed the limit. In the end all runs are finished and all slots are
+// released (I-6).
 func TestSlotsAreNeitherLostNorTakenTwice(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

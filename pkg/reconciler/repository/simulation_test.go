@@ -28,7 +28,7 @@ import (
 
 // simulation is one Repository with a limit. Two processes give slots and two create runs, each
 // making one call at a time in an order drawn from a seed. Each has caches that lag, forgets
-// everything when it is killed, and may believe that it leads.
+// everything when it is killed, and may wrongly assume that it leads.
 type simulation struct {
 	*testing.T
 	random  *rand.Rand
@@ -53,7 +53,8 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	app.Spec.ConcurrencyLimit = &limit
 	first := newEnv(t, app, claimed(appURL, "one", "app", nil))
 	second := newEnv(t)
-	second.client, second.r.client, second.tekton, second.r.tekton = first.client, first.client, first.tekton, first.tekton.TektonV1()
+	second.client, second.r.client, second.tekton, second.r.tekton = first.client, first.client, first.tekton,
+		first.tekton.TektonV1()
 	s := &simulation{
 		T: t, random: rand.New(rand.NewPCG(seed, 1)), events: map[string]*v1alpha1.GitEvent{}, running: map[string]string{},
 		giving: []*env{first, second}, faults: true,
@@ -73,7 +74,7 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 	return s
 }
 
-// lucky draws a fault once in so many times, as long as there are faults.
+// lucky returns true for one call in n at random, as long as there are faults.
 func (s *simulation) lucky(n int) bool { return s.faults && s.random.IntN(n) == 0 }
 
 // guard is the API server's optimistic lock. It checks that no write gives more slots than the
@@ -84,7 +85,8 @@ func (s *simulation) guard(action clienttesting.Action) (bool, runtime.Object, e
 	if next.ResourceVersion != is.ResourceVersion {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "repositories"}, "app", errors.New("changed"))
 	}
-	if before, after := len(is.Status.Slots()), len(next.Status.Slots()); after > before && after > *is.Spec.ConcurrencyLimit {
+	if before, after := len(is.Status.Slots()), len(next.Status.Slots()); after > before &&
+		after > *is.Spec.ConcurrencyLimit {
 		s.Errorf("%d slots of %d are given", after, *is.Spec.ConcurrencyLimit)
 	}
 	next.Spec = is.Spec
@@ -97,7 +99,8 @@ func (s *simulation) guard(action clienttesting.Action) (bool, runtime.Object, e
 
 func (s *simulation) store(r *pacv1alpha1.Repository) {
 	r.ResourceVersion = fmt.Sprint("v", s.random.Uint64())
-	if err := s.giving[0].client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), r, r.Namespace); err != nil {
+	if err := s.giving[0].client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), r,
+		r.Namespace); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -120,7 +123,8 @@ func (s *simulation) pipelineRun(name string) *pipelinev1.PipelineRun {
 }
 
 // any returns a random run of the open events for which is returns true; nil if there is none.
-func (s *simulation) any(is func(*v1alpha1.GitEvent, *v1alpha1.Run) bool) (event *v1alpha1.GitEvent, run *v1alpha1.Run) {
+func (s *simulation) any(is func(*v1alpha1.GitEvent, *v1alpha1.Run) bool) (event *v1alpha1.GitEvent,
+	run *v1alpha1.Run) {
 	n := 0
 	for i := range s.started { // by number: the order of a map would not be the seed's
 		e := s.events[fmt.Sprint("e", i)]
@@ -198,22 +202,26 @@ func (s *simulation) decide() {
 	}
 }
 
-// land ends a create: it succeeds, is refused, is lost, or succeeds unseen.
+// land ends a create: it succeeds, is refused, never arrives, or succeeds without an answer.
 func (s *simulation) land() {
 	if len(s.flights) == 0 {
 		return
 	}
 	i := s.random.IntN(len(s.flights))
 	f := s.flights[i]
-	if !s.giving[0].clock.Now().After(f.until) && !s.lucky(5) && s.pipelineRun(f.run) == nil && !s.created(f.event, f.run) {
-		run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.run, UID: types.UID("uid-" + f.run)}}
+	if !s.giving[0].clock.Now().After(f.until) && !s.lucky(5) && s.pipelineRun(f.run) == nil &&
+		!s.created(f.event, f.run) {
+		run := &pipelinev1.PipelineRun{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.run, UID: types.UID("uid-" + f.run)},
+		}
 		if err := s.giving[0].tekton.Tracker().Add(run); err != nil {
 			s.Fatal(err)
 		}
 		s.running[f.run] = f.event
 	}
 	s.flights = append(s.flights[:i], s.flights[i+1:]...)
-	if e := s.events[f.event]; e != nil && !e.Settled() && !s.lucky(4) { // else the process is killed before it can record it
+	// else the process is killed before it can record it
+	if e := s.events[f.event]; e != nil && !e.Settled() && !s.lucky(4) {
 		s.record(e, f.run)
 	}
 }
@@ -231,7 +239,8 @@ func (s *simulation) created(event, run string) bool {
 
 func (s *simulation) record(e *v1alpha1.GitEvent, name string) {
 	for i := range e.Status.Runs {
-		if run, live := &e.Status.Runs[i], s.pipelineRun(name); run.Name == name && live != nil && run.UID == "" && run.Result == nil {
+		if run, live := &e.Status.Runs[i], s.pipelineRun(name); run.Name == name && live != nil && run.UID == "" &&
+			run.Result == nil {
 			run.UID = live.UID
 		}
 	}
@@ -251,7 +260,8 @@ func (s *simulation) end() {
 		return
 	}
 	live.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionTrue})
-	if err := s.giving[0].tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), live, "one"); err != nil {
+	if err := s.giving[0].tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), live,
+		"one"); err != nil {
 		s.Fatal(err)
 	}
 }

@@ -186,7 +186,8 @@ func TestReplannedRunKeepsItsSlotAsLong(t *testing.T) {
 func TestTwoInstallationsShareALimit(t *testing.T) {
 	w := queued(t, 3, 4)
 	changed := w.repository("one", "app")
-	changed.Status.SetQueue("other", &pacv1alpha1.Queue{Installation: "other", Queued: 5, Slots: []pacv1alpha1.Slot{{Run: "x", Event: "y"}}})
+	changed.Status.SetQueue("other",
+		&pacv1alpha1.Queue{Installation: "other", Queued: 5, Slots: []pacv1alpha1.Slot{{Run: "x", Event: "y"}}})
 	w.must(w.client.Tracker().Update(pacv1alpha1.SchemeGroupVersion.WithResource("repositories"), changed, "one"))
 	w.wantQueue(3, 7, "x", "r0", "r1")
 	w.events = nil
@@ -235,7 +236,9 @@ func TestRunsWakeALimitedRepository(t *testing.T) {
 // has ended: it would keep the slot for inFlight.
 func TestCancelledRunGetsNoSlot(t *testing.T) {
 	w := queued(t, 1, 3)
-	w.events[0].Annotations = map[string]string{plumbline.CancelAnnotation + "newer": `{"names":["build"],"why":"superseded","at":"2026-01-01T00:00:00Z"}`}
+	w.events[0].Annotations = map[string]string{
+		plumbline.CancelAnnotation + "newer": `{"names":["build"],"why":"superseded","at":"2026-01-01T00:00:00Z"}`,
+	}
 	w.events[0].Status.Runs[0].Pipeline = "build"
 	w.wantQueue(1, 1, "r1")
 	w.ran(0, func(run *v1alpha1.Run) { run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled} })

@@ -33,7 +33,8 @@ func TestClaimWakesItsOwnerAndItsRivals(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &pacv1alpha1.Repository{}, 0, repositoryIndexers())
 	for _, r := range []*pacv1alpha1.Repository{
 		repo("two", "app", appURL), repo("three", "app", "https://github.com/ACME/app/"),
-		repo("four", "app", "https://github.com/acme/other"), repo("five", "app", "not a url"), repo(systemNS, "pipelines-as-code", ""),
+		repo("four", "app", "https://github.com/acme/other"), repo("five", "app", "not a url"),
+		repo(systemNS, "pipelines-as-code", ""),
 	} {
 		if err := informer.GetIndexer().Add(r); err != nil {
 			t.Fatal(err)
@@ -65,12 +66,22 @@ func TestEventWakesItsRepositoryWhenItsProblemChanges(t *testing.T) {
 		call func(cache.ResourceEventHandler)
 		want []string
 	}{
-		"an event that waits for nobody is new":      {func(h cache.ResourceEventHandler) { h.OnAdd(quiet, false) }, nil},
-		"an event that waits is new":                 {func(h cache.ResourceEventHandler) { h.OnAdd(stuck, true) }, []string{"one/app"}},
-		"an event gets stuck":                        {func(h cache.ResourceEventHandler) { h.OnUpdate(quiet, stuck) }, []string{"one/app"}},
-		"a stuck event is tried again and stays so":  {func(h cache.ResourceEventHandler) { h.OnUpdate(stuck, retried) }, nil},
-		"a stuck event goes on":                      {func(h cache.ResourceEventHandler) { h.OnUpdate(stuck, quiet) }, []string{"one/app"}},
-		"a stuck event settles and leaves the watch": {func(h cache.ResourceEventHandler) { h.OnDelete(stuck) }, []string{"one/app"}},
+		"an event that waits for nobody is new": {func(h cache.ResourceEventHandler) { h.OnAdd(quiet, false) }, nil},
+		"an event that waits is new": {
+			func(h cache.ResourceEventHandler) { h.OnAdd(stuck, true) }, []string{"one/app"},
+		},
+		"an event gets stuck": {
+			func(h cache.ResourceEventHandler) { h.OnUpdate(quiet, stuck) }, []string{"one/app"},
+		},
+		"a stuck event is tried again and stays so": {
+			func(h cache.ResourceEventHandler) { h.OnUpdate(stuck, retried) }, nil,
+		},
+		"a stuck event goes on": {
+			func(h cache.ResourceEventHandler) { h.OnUpdate(stuck, quiet) }, []string{"one/app"},
+		},
+		"a stuck event settles and leaves the watch": {
+			func(h cache.ResourceEventHandler) { h.OnDelete(stuck) }, []string{"one/app"},
+		},
 		"its deletion was missed": {func(h cache.ResourceEventHandler) {
 			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "plumbline/a", Obj: stuck})
 		}, []string{"one/app"}},
@@ -141,7 +152,8 @@ func TestIndexTellsNamesOfOneShardApart(t *testing.T) {
 	url := appURL + beside(claimName(appURL), func(n int) string { return claimName(appURL + fmt.Sprint(n)) })
 	owner := types.NamespacedName{Namespace: "one", Name: "app"}
 	name := "app" + beside(owner.String(), func(n int) string { return "one/app" + fmt.Sprint(n) })
-	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", url), claimed(appURL, "one", "app", nil), claimed(url, "one", name, nil))
+	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", url), claimed(appURL, "one", "app", nil),
+		claimed(url, "one", name, nil))
 	w.catchUp()
 	if named := rivals(w.r.repositories)(claimName(appURL)); len(named) != 1 || named[0] != owner {
 		t.Errorf("%v name the URL, want %s", named, owner)

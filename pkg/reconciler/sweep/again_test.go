@@ -77,7 +77,8 @@ func TestRedeliveryDuringAnEvictionIsInTheTombstone(t *testing.T) {
 	}
 	w.pass()
 	entry, found := w.buried(e)
-	if least := noted.Add(4 * 24 * time.Hour).Truncate(time.Second); !found || w.events[e.Name] != nil || entry.Until.Before(least) {
+	if least := noted.Add(4 * 24 * time.Hour).Truncate(time.Second); !found || w.events[e.Name] != nil ||
+		entry.Until.Before(least) {
 		t.Errorf("its tombstone is %+v (%v), want it to last until %v", entry, found, least)
 	}
 }

@@ -53,8 +53,10 @@ type env struct {
 
 func newEnv(t *testing.T) *env {
 	w := &env{
-		t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), kube: kubefake.NewSimpleClientset(),
-		events: map[string]*v1alpha1.GitEvent{}, payloads: map[string]*metav1.PartialObjectMetadata{}, pages: map[string]*v1alpha1.TombstonePage{},
+		t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+		kube:   kubefake.NewSimpleClientset(),
+		events: map[string]*v1alpha1.GitEvent{}, payloads: map[string]*metav1.PartialObjectMetadata{},
+		pages: map[string]*v1alpha1.TombstonePage{},
 		calls: map[string]int{}, answer: func(string, string) error { return nil },
 	}
 	w.restart()
@@ -66,13 +68,16 @@ func (w *env) restart() {
 	w.t.Helper()
 	r := &Reconciler{
 		namespace: system, events: eventClient{w: w}, payloads: payloadClient{w: w}, tombstones: pageClient{w: w},
-		secrets: w.kube.CoreV1(), open: func(string) bool { return false }, settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock,
+		secrets: w.kube.CoreV1(), open: func(string) bool { return false },
+		settings: config.NewStore(logtesting.TestLogger(w.t)), clock: w.clock,
 		forget: func() { w.failed = 0 },
 	}
 	var err error
 	r.metrics, err = newMetrics(noop.NewMeterProvider().Meter(""), func() bool { return true })
 	w.must(err)
-	r.settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings})
+	r.settings.OnConfigChanged(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: w.settings,
+	})
 	r.plan(func(resource string) metadata.ResourceInterface { return lister{w: w, resource: resource} })
 	w.must(r.Promote(reconciler.UniversalBucket(), nil))
 	w.sweep = r
@@ -116,7 +121,8 @@ func (w *env) called(call, name string) error {
 // object returns what exists of a name; nil if there is nothing.
 func (w *env) object(name string) metav1.ObjectMeta {
 	w.version++
-	return metav1.ObjectMeta{Namespace: system, Name: name, UID: types.UID(fmt.Sprint("uid-", w.version)), ResourceVersion: fmt.Sprint(w.version),
+	return metav1.ObjectMeta{Namespace: system, Name: name, UID: types.UID(fmt.Sprint("uid-", w.version)),
+		ResourceVersion:   fmt.Sprint(w.version),
 		CreationTimestamp: metav1.NewTime(w.clock.Now().Truncate(time.Second))}
 }
 
@@ -126,7 +132,9 @@ func (w *env) settled(key string) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{
 		ObjectMeta: w.object(v1alpha1.EventName("push", "github", "github.com", key)),
 		Spec:       v1alpha1.GitEventSpec{Payload: v1alpha1.BlobReference{Digest: blob.Digest([]byte(key))}},
-		Status:     v1alpha1.GitEventStatus{Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, SettledAt: &now},
+		Status: v1alpha1.GitEventStatus{
+			Phase: v1alpha1.PhaseSettled, Disposition: v1alpha1.DispositionRuns, SettledAt: &now,
+		},
 	}
 	w.events[e.Name] = e
 	return e
@@ -173,7 +181,8 @@ func (c eventClient) Delete(_ context.Context, name string, o metav1.DeleteOptio
 	return nil
 }
 
-func (c eventClient) UpdateStatus(_ context.Context, e *v1alpha1.GitEvent, _ metav1.UpdateOptions) (*v1alpha1.GitEvent, error) {
+func (c eventClient) UpdateStatus(_ context.Context, e *v1alpha1.GitEvent, _ metav1.UpdateOptions) (*v1alpha1.GitEvent,
+	error) {
 	if err := c.w.called("update gitevents/status", e.Name); err != nil {
 		return nil, err
 	}
@@ -219,14 +228,16 @@ func (c pageClient) put(call string, page *v1alpha1.TombstonePage) (*v1alpha1.To
 	return stored, nil
 }
 
-func (c pageClient) Create(_ context.Context, page *v1alpha1.TombstonePage, _ metav1.CreateOptions) (*v1alpha1.TombstonePage, error) {
+func (c pageClient) Create(_ context.Context, page *v1alpha1.TombstonePage,
+	_ metav1.CreateOptions) (*v1alpha1.TombstonePage, error) {
 	if c.w.pages[page.Name] != nil {
 		return nil, apierrors.NewAlreadyExists(v1alpha1.Resource("tombstonepages"), page.Name)
 	}
 	return c.put("create tombstonepages", page)
 }
 
-func (c pageClient) Update(_ context.Context, page *v1alpha1.TombstonePage, _ metav1.UpdateOptions) (*v1alpha1.TombstonePage, error) {
+func (c pageClient) Update(_ context.Context, page *v1alpha1.TombstonePage,
+	_ metav1.UpdateOptions) (*v1alpha1.TombstonePage, error) {
 	if have := c.w.pages[page.Name]; have == nil || have.ResourceVersion != page.ResourceVersion {
 		return nil, apierrors.NewConflict(v1alpha1.Resource("tombstonepages"), page.Name, nil)
 	}

@@ -21,18 +21,23 @@ func TestLateSecretIsDeleted(t *testing.T) {
 	w := newEnv(t)
 	event, other := w.settled("taken over"), w.settled("other")
 	event.Status.LateSecrets = true
-	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run", UID: "run-uid"}, {Namespace: "team", Name: "left", UID: "left-uid"}, {Namespace: "team", Name: "theirs"}}
+	event.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "run", UID: "run-uid"},
+		{Namespace: "team", Name: "left", UID: "left-uid"}, {Namespace: "team", Name: "theirs"}}
 	other.Status.Runs = []v1alpha1.Run{{Namespace: "team", Name: "other"}}
 	late := []*corev1.Secret{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.SecretName("run")}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.PlanSecretName(event.Name)}}, // of a plan that was not accepted
+		// of a plan that was not accepted
+		{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: names.PlanSecretName(event.Name)}},
 	}
 	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "a-teams-own"}}))
 	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // its event has left it to its run
-		Namespace: "team", Name: names.SecretName("left"), OwnerReferences: []metav1.OwnerReference{{Kind: "PipelineRun", Name: "left", UID: "left-uid"}},
+		Namespace: "team", Name: names.SecretName("left"),
+		OwnerReferences: []metav1.OwnerReference{{Kind: "PipelineRun", Name: "left", UID: "left-uid"}},
 	}}))
-	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ // another installation has run the same delivery
-		Namespace: "team", Name: names.SecretName("theirs"), Labels: map[string]string{plumbline.InstallationLabel: "another"},
+	// another installation has run the same delivery
+	w.must(w.kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: names.SecretName("theirs"),
+		Labels: map[string]string{plumbline.InstallationLabel: "another"},
 	}}))
 	for _, s := range []struct {
 		name  string
@@ -50,7 +55,8 @@ func TestLateSecretIsDeleted(t *testing.T) {
 		w.later(s.after)
 		w.pass()
 		if got := w.secrets(); got != s.left || w.events[event.Name].Status.LateSecrets != s.mark {
-			t.Errorf("%s: %d secrets, mark %v, want %d, %v", s.name, got, w.events[event.Name].Status.LateSecrets, s.left, s.mark)
+			t.Errorf("%s: %d secrets, mark %v, want %d, %v", s.name, got, w.events[event.Name].Status.LateSecrets, s.left,
+				s.mark)
 		}
 	}
 	w.kube.ClearActions()

@@ -58,7 +58,7 @@ func (l lister) List(_ context.Context, o metav1.ListOptions) (*metav1.PartialOb
 	if err := l.w.called("list "+l.resource, o.Continue); err != nil {
 		return nil, err
 	}
-	if o.Continue == "" { // a list goes on with the names it began with
+	if o.Continue == "" { // a list continues with the names that it started with
 		l.w.names = l.names()
 	}
 	from, _ := slices.BinarySearch(l.w.names, o.Continue)

@@ -17,7 +17,8 @@ func TestOnlyACompletePassIsCounted(t *testing.T) {
 	w := newEnv(t)
 	reader := sdkmetric.NewManualReader()
 	var err error
-	w.sweep.metrics, err = newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""), func() bool { return true })
+	w.sweep.metrics, err = newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter(""),
+		func() bool { return true })
 	w.must(err)
 	counted := func(want int64) {
 		t.Helper()

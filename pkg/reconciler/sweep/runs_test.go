@@ -58,7 +58,8 @@ func TestEachRunWithoutAnOpenEventIsClosed(t *testing.T) {
 	w.running("b", "b", "push-open")
 	w.pass()
 	if len(given.given) != page+1 || given.given["b/a"] != 1 || given.given["b/b"] != 0 {
-		t.Errorf("%d runs were handled, b/a %d times and that of an open event %d times", len(given.given), given.given["b/a"], given.given["b/b"])
+		t.Errorf("%d runs were handled, b/a %d times and that of an open event %d times", len(given.given),
+			given.given["b/a"], given.given["b/b"])
 	}
 }
 
@@ -185,7 +186,8 @@ func TestNamespacesTakeTurnsAtTheGitServices(t *testing.T) {
 	}
 }
 
-// The API server lists team-9 before team. A pass that begins with the one goes on to the other.
+// The API server lists team-9 before team. A pass that starts with one of them continues with the
+// other.
 func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
 	t.Parallel()
 	for first, want := range map[string]map[string]bool{
@@ -195,7 +197,8 @@ func TestNamespacesAreInTheOrderOfTheAPIServer(t *testing.T) {
 		l := newRunLimit()
 		l.first = first
 		for namespace, may := range want {
-			if got := l.may(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}); got != may {
+			run := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "run"}}
+			if got := l.may(run); got != may {
 				t.Errorf("a pass that begins with %s checks runs of %s: %v", first, namespace, got)
 			}
 		}

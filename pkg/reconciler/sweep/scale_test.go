@@ -51,7 +51,8 @@ func TestFiftyThousandEventsADay(t *testing.T) {
 			bytes += len(line) + len(`"",`)
 		}
 	}
-	t.Logf("of %d events %d stubs and %d tombstones are left, %d bytes each in %d pages; the last pass made %v", all, len(w.events), living, bytes/living, len(w.pages), w.calls)
+	t.Logf("of %d events %d stubs and %d tombstones are left, %d bytes each in %d pages; the last pass made %v", all,
+		len(w.events), living, bytes/living, len(w.pages), w.calls)
 	if got := len(w.events) + living; got < all-perDay/passes {
 		t.Errorf("%d of %d events are remembered", got, all)
 	}
@@ -72,7 +73,7 @@ func TestBacklogTakesSeveralReconciles(t *testing.T) {
 	}
 }
 
-// Whatever interrupts its lists, a pass goes on from there, and counts nothing twice.
+// A pass whose list is interrupted continues from there, and counts nothing twice.
 func TestPassGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	expired := func(token string) error {
@@ -81,7 +82,9 @@ func TestPassGoesOnWhereItWas(t *testing.T) {
 		return e
 	}
 	for name, interruption := range map[string]func(token string) error{
-		"the API server is unavailable":                         func(string) error { return apierrors.NewServiceUnavailable("etcd") },
+		"the API server is unavailable": func(string) error {
+			return apierrors.NewServiceUnavailable("etcd")
+		},
 		"the list is too old, and may go on with newer objects": expired,
 		"the list is too old, and has to begin again":           func(string) error { return expired("") },
 	} {
@@ -111,7 +114,7 @@ func TestPassGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-// The next try begins with it, and repeats nothing before it.
+// The next attempt starts at the failed object, and repeats no earlier one.
 func TestFailedObjectIsRetried(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

@@ -66,7 +66,8 @@ func TestObjectThatHangsStopsNothingElse(t *testing.T) {
 				}
 			}
 			if len(w.events)+len(w.payloads) != 1 {
-				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events), len(w.payloads), w.sweep.at)
+				t.Errorf("%d events and %d payloads are left, want only the one that hangs; the pass is at %+v", len(w.events),
+					len(w.payloads), w.sweep.at)
 			}
 		})
 	}
@@ -89,8 +90,7 @@ func (h hung) Delete(ctx context.Context, _ string, _ metav1.DeleteOptions) erro
 	return context.DeadlineExceeded
 }
 
-// A team's webhook that hangs keeps the mark of an event, which is not deleted meanwhile, for a day
-// only.
+// A hanging webhook of a team delays the deletion of an event by at most a day.
 func TestMarkEndsAfterADayOfHangingDeletes(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -127,7 +127,8 @@ type hangs struct {
 	w *env
 }
 
-func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*kubecorev1.Secret, error) {
+func (h hangs) Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions,
+	...string) (*kubecorev1.Secret, error) {
 	h.w.later(10 * time.Second)
 	return nil, apierrors.NewInternalError(errors.New("failed calling webhook: context deadline exceeded"))
 }
@@ -215,9 +216,8 @@ func TestListThatAlwaysExpiresEnds(t *testing.T) {
 	}
 }
 
-// The workqueue waits longer after each failure of a key, and forgets them when a reconcile needs
-// no other, which never happens here. After eighteen failures in a month each one would cost a
-// quarter of an hour.
+// The workqueue waits longer after each failure of a key, until a reconcile needs no other one,
+// which never happens here. After eighteen failures in a month each failure would cost 15 minutes.
 func TestOldFailuresDoNotDelayTheNextRetry(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)
@@ -236,6 +236,7 @@ func TestOldFailuresDoNotDelayTheNextRetry(t *testing.T) {
 }
 
 func notFound(resource, name string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound,
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: 404,
+		Reason:  metav1.StatusReasonNotFound,
 		Details: &metav1.StatusDetails{Group: plumbline.GroupName, Kind: resource, Name: name}, Message: name + " not found"}}
 }

@@ -55,13 +55,15 @@ func TestExpiredEventsAreDeletedAndEvictedOnesLeaveATombstone(t *testing.T) {
 		t.Error("it has a tombstone although its delivery cannot come again")
 	}
 	if len(w.events) != 101 || w.events[open.Name] == nil {
-		t.Errorf("%d events are left, the open one: %v; want the newest 100 and it", len(w.events), w.events[open.Name] != nil)
+		t.Errorf("%d events are left, the open one: %v; want the newest 100 and it", len(w.events),
+			w.events[open.Name] != nil)
 	}
 	for _, c := range []struct {
 		event *v1alpha1.GitEvent
 		again bool
 	}{{done, false}, {refused, true}} {
-		if entry, found := w.buried(c.event); !found || entry.Again != c.again || !entry.Records(c.event.Spec.Payload.Digest) {
+		if entry, found := w.buried(c.event); !found || entry.Again != c.again ||
+			!entry.Records(c.event.Spec.Payload.Digest) {
 			t.Errorf("%s left %+v (%v)", c.event.Name, entry, found)
 		}
 	}
@@ -112,8 +114,8 @@ func TestTombstoneIsWrittenBeforeItsEventIsDeleted(t *testing.T) {
 	}
 }
 
-// The redelivery of a refused event ran three days later, and may be redelivered for three days
-// itself. Forgotten before that, it would run again under its name.
+// The redelivery of a refused event ran three days later, and can be redelivered for three more
+// days. Without a record until then, it would run again under its name.
 func TestProcessedRedeliveryIsRememberedAsLongAsADelivery(t *testing.T) {
 	t.Parallel()
 	for name, keep := range map[string]int{"its stub expires": 1000, "its stub was evicted": 100} {
@@ -147,15 +149,21 @@ func TestBadObjectStopsNothingElse(t *testing.T) {
 		spoil func(w *env)
 		left  int // of the payloads
 	}{
-		"a payload without a label":                  {func(w *env) { w.payload("a", "") }, 1},
-		"a payload whose label is no name":           {func(w *env) { w.payload("a", "No_Name") }, 1},
-		"a payload that cannot be deleted":           {func(w *env) { w.payload("a", "push-1"); w.refuse("delete eventpayloads", "a") }, 1},
-		"a settled event without a time":             {func(w *env) { w.settled("x").Status.SettledAt = nil }, 0},
-		"a marked one without a time":                {func(w *env) { e := w.settled("x"); e.Status.SettledAt, e.Status.LateSecrets = nil, true }, 0},
+		"a payload without a label":        {func(w *env) { w.payload("a", "") }, 1},
+		"a payload whose label is no name": {func(w *env) { w.payload("a", "No_Name") }, 1},
+		"a payload that cannot be deleted": {
+			func(w *env) { w.payload("a", "push-1"); w.refuse("delete eventpayloads", "a") }, 1,
+		},
+		"a settled event without a time": {func(w *env) { w.settled("x").Status.SettledAt = nil }, 0},
+		"a marked one without a time": {
+			func(w *env) { e := w.settled("x"); e.Status.SettledAt, e.Status.LateSecrets = nil, true }, 0,
+		},
 		"an event that cannot be deleted":            {func(w *env) { w.refuse("delete gitevents", w.settled("x").Name) }, 0},
 		"an event that cannot be read":               {func(w *env) { w.refuse("get gitevents", w.settled("x").Name) }, 0},
 		"an event that the API server never answers": {func(w *env) { w.hang("get gitevents", w.settled("x").Name) }, 0},
-		"an event at which the sweep panics":         {func(w *env) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0},
+		"an event at which the sweep panics": {
+			func(w *env) { w.panicAt("delete gitevents", w.settled("x").Name) }, 0,
+		},
 		"a page that a user wrote": {func(w *env) {
 			w.pages["x"] = &v1alpha1.TombstonePage{ObjectMeta: w.object("x"), Entries: []string{"x", ""}}
 		}, 0},
@@ -225,7 +233,8 @@ func TestOnlyUnneededPayloadsAreDeleted(t *testing.T) {
 
 func (w *env) secrets() int {
 	w.t.Helper()
-	list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"), corev1.SchemeGroupVersion.WithKind("Secret"), "")
+	list, err := w.kube.Tracker().List(corev1.SchemeGroupVersion.WithResource("secrets"),
+		corev1.SchemeGroupVersion.WithKind("Secret"), "")
 	w.must(err)
 	all, ok := list.(*corev1.SecretList)
 	if !ok {

@@ -24,8 +24,8 @@ func (w *env) gaveUp(key string, age time.Duration) *v1alpha1.GitEvent {
 }
 
 // A report that was given up is repeated when its problem is fixed. Until then only the event
-// records how its checks end. It may be older than all others when it settles: it waited for days,
-// and its runs took as long as they took.
+// records how its checks end. When it settles it may be older than all others, after days of
+// waiting and of running.
 func TestUnreportedEventStays(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -80,7 +80,7 @@ func TestUnreportedEventIsCountedOnce(t *testing.T) {
 	}
 }
 
-// A namespace can create many of them.
+// A namespace can create many events with unreported results.
 func TestUnreportedEventsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

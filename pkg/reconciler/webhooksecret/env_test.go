@@ -43,9 +43,11 @@ type env struct {
 }
 
 func newEnv(t *testing.T, objects ...runtime.Object) *env {
-	w := &env{T: t, kube: fake.NewSimpleClientset(objects...), client: plumblinefake.NewSimpleClientset(), woken: map[string]time.Duration{},
-		clock:  clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
-		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
+	w := &env{T: t, kube: fake.NewSimpleClientset(objects...), client: plumblinefake.NewSimpleClientset(),
+		woken: map[string]time.Duration{},
+		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
+		cached: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}
 	w.restart()
 	return w
 }
@@ -58,7 +60,8 @@ func (w *env) restart() {
 	r.names = &names{repositories: lister, global: types.NamespacedName{Namespace: system, Name: "pipelines-as-code"},
 		app: pacv1alpha1.SecretKey{Namespace: system, Name: "app", Key: copies.AppKey}}
 	r.conditions = conditions{cached: lister, logger: r.logger, Condition: repositories.Condition{
-		Type: pacv1alpha1.RepositoryWebhookSecret, Client: w.client.PipelinesascodeV1alpha1(), Recorder: &record.FakeRecorder{}, Namespace: system,
+		Type: pacv1alpha1.RepositoryWebhookSecret, Client: w.client.PipelinesascodeV1alpha1(),
+		Recorder: &record.FakeRecorder{}, Namespace: system,
 	}}
 	r.wake = func(key types.NamespacedName, after time.Duration) { w.woken[key.Name] = after }
 	if err := r.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
@@ -78,11 +81,15 @@ func secret(namespace, name string, data map[string]string) *corev1.Secret {
 // repository adds a Repository that names a webhook secret.
 func (w *env) repository(namespace, name, secret string) {
 	w.Helper()
-	r := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: pacv1alpha1.RepositorySpec{
-		URL:         "https://lab.example/" + namespace + "/" + name,
-		GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: secret}, WebhookSecret: &pacv1alpha1.Secret{Name: secret}},
-	}}
-	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Create(w.Context(), r, metav1.CreateOptions{}); err != nil {
+	r := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: pacv1alpha1.RepositorySpec{
+			URL: "https://lab.example/" + namespace + "/" + name,
+			GitProvider: &pacv1alpha1.GitProvider{
+				Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: secret}, WebhookSecret: &pacv1alpha1.Secret{Name: secret},
+			},
+		}}
+	if _, err := w.client.PipelinesascodeV1alpha1().Repositories(namespace).Create(w.Context(), r,
+		metav1.CreateOptions{}); err != nil {
 		w.Fatal(err)
 	}
 	if err := w.cached.Add(r); err != nil {
@@ -93,7 +100,8 @@ func (w *env) repository(namespace, name, secret string) {
 
 func (w *env) remove(namespace, name string) {
 	w.Helper()
-	if err := w.cached.Delete(&pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}); err != nil {
+	r := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := w.cached.Delete(r); err != nil {
 		w.Fatal(err)
 	}
 	w.r.names.changed()
@@ -153,7 +161,8 @@ func (w *env) fails(name string, err error) {
 func (w *env) copied(namespace, name, key string) string {
 	w.Helper()
 	id := copies.ID(pacv1alpha1.SecretKey{Namespace: namespace, Name: name, Key: key})
-	shard, err := w.kube.CoreV1().Secrets(system).Get(w.Context(), copies.ShardName(copies.ShardOf(id)), metav1.GetOptions{})
+	shard, err := w.kube.CoreV1().Secrets(system).Get(w.Context(), copies.ShardName(copies.ShardOf(id)),
+		metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return ""
 	}

@@ -23,7 +23,8 @@ import (
 // complete, no new receiver ready, and the reads of others exhausted.
 func TestInvalidSecretNamesAreMissing(t *testing.T) {
 	w := newEnv(t)
-	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) { // as the real client does
+	// as the real client does
+	w.kube.PrependReactor("get", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		name := a.(clienttesting.GetAction).GetName()
 		reasons := rest.IsValidPathSegmentName(name)
 		return len(reasons) > 0, nil, fmt.Errorf("invalid resource name %q: %v", name, reasons)
@@ -98,7 +99,8 @@ func TestDeletedShardIsFilledAtOnce(t *testing.T) {
 			w := newEnv(t, secret("team", "lab", webhook("one")))
 			w.repository("team", "app", "lab")
 			w.reconcile()
-			shard := copies.ShardName(copies.ShardOf(copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})))
+			shard := copies.ShardName(copies.ShardOf(
+				copies.ID(pacv1alpha1.SecretKey{Namespace: "team", Name: "lab", Key: "webhook.secret"})))
 			if err := harm(w, shard); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,8 @@ func TestCopiesStayWhileServeNamespacesIsInvalid(t *testing.T) {
 	for _, step := range []struct{ setting, want string }{{"bad_value", "s"}, {"team", "s"}, {"!team", ""}} {
 		settings := config.NewStore(logtesting.TestLogger(t))
 		settings.OnConfigChanged(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": step.setting},
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name},
+			Data:       map[string]string{"serve-namespaces": step.setting},
 		})
 		w.restart()
 		w.r.serve(w.cached, settings)
@@ -39,7 +40,9 @@ func TestRepositoriesWakeShards(t *testing.T) {
 	var woken []int
 	handler := w.r.names.handler(func(shard int) { woken = append(woken, shard) })
 	repository := func(namespace, name, secret string) *pacv1alpha1.Repository {
-		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "x"}, WebhookSecret: &pacv1alpha1.Secret{Name: secret}}}}
+		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{GitProvider: &pacv1alpha1.GitProvider{
+			Secret: &pacv1alpha1.Secret{Name: "x"}, WebhookSecret: &pacv1alpha1.Secret{Name: secret},
+		}}}
 		r.Namespace, r.Name = namespace, name
 		return r
 	}
@@ -50,12 +53,17 @@ func TestRepositoriesWakeShards(t *testing.T) {
 		do   func()
 		want []int
 	}{
-		"it is new":            {func() { handler.OnAdd(repository("team", "app", "a"), false) }, []int{shard("a")}},
-		"it names another":     {func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "b")) }, []int{shard("a"), shard("b")}},
-		"something else of it": {func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "a")) }, nil},
-		"it is gone":           {func() { handler.OnDelete(repository("team", "app", "a")) }, []int{shard("a")}},
-		"it names none":        {func() { handler.OnAdd(&pacv1alpha1.Repository{}, false) }, nil},
-		"it is the global one": {func() { handler.OnAdd(repository(system, "pipelines-as-code", "a"), false) }, []int{0, 1, 2, 3, 4, 5, 6, 7}},
+		"it is new": {func() { handler.OnAdd(repository("team", "app", "a"), false) }, []int{shard("a")}},
+		"it names another": {func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "b")) },
+			[]int{shard("a"), shard("b")}},
+		"something else of it": {
+			func() { handler.OnUpdate(repository("team", "app", "a"), repository("team", "app", "a")) }, nil,
+		},
+		"it is gone":    {func() { handler.OnDelete(repository("team", "app", "a")) }, []int{shard("a")}},
+		"it names none": {func() { handler.OnAdd(&pacv1alpha1.Repository{}, false) }, nil},
+		"it is the global one": {
+			func() { handler.OnAdd(repository(system, "pipelines-as-code", "a"), false) }, []int{0, 1, 2, 3, 4, 5, 6, 7},
+		},
 	} {
 		woken = nil
 		test.do()

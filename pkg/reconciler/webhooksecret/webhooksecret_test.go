@@ -30,7 +30,9 @@ func webhook(value string) map[string]string {
 func TestNamedSecretsAreCopied(t *testing.T) {
 	w := newEnv(t,
 		secret(system, "app", map[string]string{"webhook.secret": "of-the-app\n", "github-private-key": "never-copied"}),
-		secret("team", "lab", map[string]string{"webhook.secret": "new\n", "webhook.secret.previous": "old\n", "provider.token": "never-copied"}))
+		secret("team", "lab", map[string]string{
+			"webhook.secret": "new\n", "webhook.secret.previous": "old\n", "provider.token": "never-copied",
+		}))
 	w.repository("team", "one", "lab")
 	w.repository("team", "two", "lab")
 	if reads := w.reconcile(); len(reads) != 2 {
@@ -63,7 +65,9 @@ func TestNamedSecretsAreCopied(t *testing.T) {
 func TestSecretOfTheGlobalRepositoryIsCopied(t *testing.T) {
 	w := newEnv(t, secret(system, "all", webhook("of-all")))
 	w.repository(system, "pipelines-as-code", "all")
-	heir := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{URL: "https://lab.example/heir", GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab"}}}
+	heir := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{
+		URL: "https://lab.example/heir", GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab"},
+	}}
 	heir.Namespace, heir.Name = "team", "heir"
 	if err := w.cached.Add(heir); err != nil {
 		t.Fatal(err)
@@ -107,7 +111,8 @@ func TestChangeIsCopied(t *testing.T) {
 // The condition of a Repository says that its Secret is missing.
 func TestMissingSecretHasNoCopyAndUnreadableOneKeepsIts(t *testing.T) {
 	unavailable := apierrors.NewServiceUnavailable("shutting down")
-	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "lab", errors.New(`User "x" cannot get resource "secrets"`))
+	forbidden := apierrors.NewForbidden(corev1.Resource("secrets"), "lab",
+		errors.New(`User "x" cannot get resource "secrets"`))
 	whole := webhook("whole")
 	for name, test := range map[string]struct {
 		data            map[string]string // nil: the Secret is gone
@@ -208,7 +213,8 @@ func TestNamespaceHasAShareOfAShard(t *testing.T) {
 			refusals++
 		}
 	}
-	if most := copies.Shards * copies.MaxNamespaceBytes / copies.MaxValueBytes; held > most || held+refusals != many || refusals == 0 {
+	if most := copies.Shards * copies.MaxNamespaceBytes / copies.MaxValueBytes; held > most || held+refusals != many ||
+		refusals == 0 {
 		t.Errorf("%d copies of one namespace and %d refusals of %d, want %d copies at most", held, refusals, many, most)
 	}
 	if got := w.r.states(); got[copied] != held+1 || got[refused] != refusals {

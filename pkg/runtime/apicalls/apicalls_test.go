@@ -27,9 +27,11 @@ func TestCount(t *testing.T) {
 	t.Parallel()
 	const runs = "/apis/tekton.dev/v1/namespaces/ci/pipelineruns"
 	status := func(code int32, reason metav1.StatusReason, message string) metav1.Status {
-		return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}
+		return metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
+			Code: code, Reason: reason, Message: message}
 	}
-	refused := status(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "w.dev": failed to call webhook: Post "https://w": dial tcp 10.0.0.1:443: connect: connection refused`)
+	refused := status(500, metav1.StatusReasonInternalError,
+		`Internal error occurred: failed calling webhook "w.dev": failed to call webhook: Post "https://w": dial tcp 10.0.0.1:443: connect: connection refused`)
 	cases := []struct {
 		sentence     string
 		method, path string
@@ -39,11 +41,13 @@ func TestCount(t *testing.T) {
 	}{
 		{"an answer is no failure", "GET", runs + "/x", 200, "{}", nil},
 		{"that it does not exist is an answer", "GET", runs + "/x", 404, metav1.Status{
-			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Kind: "pipelineruns"},
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: 404, Reason: metav1.StatusReasonNotFound,
+			Details: &metav1.StatusDetails{Kind: "pipelineruns"},
 		}, nil},
-		{"so it is in protobuf", "GET", "/apis/coordination.k8s.io/v1/namespaces/ci/leases/x", 404, inProtobuf(t, metav1.Status{
-			Code: 404, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Kind: "leases"},
-		}), nil},
+		{"so it is in protobuf", "GET", "/apis/coordination.k8s.io/v1/namespaces/ci/leases/x", 404,
+			inProtobuf(t, metav1.Status{
+				Code: 404, Reason: metav1.StatusReasonNotFound, Details: &metav1.StatusDetails{Kind: "leases"},
+			}), nil},
 		{"that it exists is an answer", "POST", runs, 409, status(409, metav1.StatusReasonAlreadyExists, "x"), nil},
 		{"a webhook that is down has a name", "PATCH", runs + "/x", 500, refused, map[string]int64{
 			"plumbline.kube.failures class=Transient reason=AdmissionWebhookUnavailable resource=pipelineruns verb=patch": 1,
@@ -52,12 +56,14 @@ func TestCount(t *testing.T) {
 		{"a proxy's page is no Status", "GET", "/api/v1/namespaces/ci/secrets/x", 502, "<html>", map[string]int64{
 			"plumbline.kube.failures class=Transient reason=Unavailable resource=secrets verb=read": 1,
 		}},
-		{"a dry run is one", "POST", runs + "?dryRun=All", 400, status(400, metav1.StatusReasonBadRequest, `admission webhook "w.dev" does not support dry run`), map[string]int64{
-			"plumbline.kube.failures class=Ignored reason=DryRunNotSupported resource=pipelineruns verb=dry-run": 1,
-		}},
-		{"cluster-wide, and no resource at all", "GET", "/version", 401, status(401, metav1.StatusReasonUnauthorized, "Unauthorized"), map[string]int64{
-			"plumbline.kube.failures class=Transient reason=Unauthorized resource=none verb=read": 1,
-		}},
+		{"a dry run is one", "POST", runs + "?dryRun=All", 400,
+			status(400, metav1.StatusReasonBadRequest, `admission webhook "w.dev" does not support dry run`), map[string]int64{
+				"plumbline.kube.failures class=Ignored reason=DryRunNotSupported resource=pipelineruns verb=dry-run": 1,
+			}},
+		{"cluster-wide, and no resource at all", "GET", "/version", 401,
+			status(401, metav1.StatusReasonUnauthorized, "Unauthorized"), map[string]int64{
+				"plumbline.kube.failures class=Transient reason=Unauthorized resource=none verb=read": 1,
+			}},
 	}
 	for _, c := range cases {
 		t.Run(c.sentence, func(t *testing.T) {

@@ -57,13 +57,15 @@ func start(t *testing.T, client kubernetes.Interface, identity string, drain tim
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
 	election, err := New(ctx.Done(), client, "plumbline", leaderelection.ComponentConfig{
-		Component: "controller", Buckets: 1, Identity: identity, LeaseDuration: lease, RenewDeadline: lease / 2, RetryPeriod: lease / 4,
+		Component: "controller", Buckets: 1, Identity: identity, LeaseDuration: lease, RenewDeadline: lease / 2,
+		RetryPeriod: lease / 4,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	election.drain = drain
-	p := &process{worker: &worker{begun: make(chan struct{}), letGo: make(chan struct{})}, election: election, promoted: make(chan struct{}), stop: stop}
+	p := &process{worker: &worker{begun: make(chan struct{}), letGo: make(chan struct{})}, election: election,
+		promoted: make(chan struct{}), stop: stop}
 	p.PromoteFunc = func(reconciler.Bucket, func(reconciler.Bucket, types.NamespacedName)) error {
 		close(p.promoted)
 		return nil
@@ -87,7 +89,8 @@ func pair(t *testing.T, drain time.Duration) (leader, other *process, client kub
 	go func() { _ = leader.queue.Reconcile(t.Context(), event.String()) }()
 	await(t, leader.begun, "the first works")
 	other = start(t, client, "other", drain)
-	eventually(t, "the other one has found the lease taken", func() bool { return calls(client, "get") > 1 && calls(client, "watch") > 1 })
+	eventually(t, "the other one has found the lease taken",
+		func() bool { return calls(client, "get") > 1 && calls(client, "watch") > 1 })
 	return leader, other, client
 }
 
@@ -101,7 +104,8 @@ func TestLeaseIsHeldUntilTheWorkIsDone(t *testing.T) {
 		t.Errorf("a key that comes while the process ends: %v, want that it is skipped", err)
 	}
 	if !leader.queue.Holds(event) || held(t, client) != "leader" {
-		t.Errorf("the lease is %q's although it is worked under, which holds it: %t", held(t, client), leader.queue.Holds(event))
+		t.Errorf("the lease is %q's although it is worked under, which holds it: %t", held(t, client),
+			leader.queue.Holds(event))
 	}
 	close(leader.letGo)
 	leader.election.Wait()
@@ -125,15 +129,18 @@ func TestLeaseIsReleasedDespiteHangingWork(t *testing.T) {
 // A process requests a deleted lease at once, too: an operator deletes the lease of a dead process.
 func TestDeletedLeaseIsRecreated(t *testing.T) {
 	client := fake.NewClientset()
-	if err := resourceLock(client).Create(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
+	if err := resourceLock(client).Create(t.Context(),
+		resourcelock.LeaderElectionRecord{HolderIdentity: "dead", LeaseDurationSeconds: int(lease.Seconds())}); err != nil {
 		t.Fatal(err)
 	}
 	p := start(t, client, "living", lease)
-	eventually(t, "it has found the lease taken", func() bool { return calls(client, "get") > 0 && calls(client, "watch") > 0 })
+	eventually(t, "it has found the lease taken",
+		func() bool { return calls(client, "get") > 0 && calls(client, "watch") > 0 })
 	if p.queue.Holds(event) {
 		t.Fatal("it holds the lease of another one")
 	}
-	if err := client.CoordinationV1().Leases("plumbline").Delete(t.Context(), leaseName, metav1.DeleteOptions{}); err != nil {
+	if err := client.CoordinationV1().Leases("plumbline").Delete(t.Context(), leaseName,
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, p.promoted, "it leads")
@@ -152,7 +159,8 @@ func TestRenewalIsNotCancelled(t *testing.T) {
 	}
 	ctx, cancel = context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
-	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); !errors.Is(err, context.DeadlineExceeded) {
+	if err := l.write(ctx, resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); !errors.Is(err,
+		context.DeadlineExceeded) {
 		t.Errorf("a renewal after its deadline: %v", err)
 	}
 }
@@ -206,7 +214,8 @@ func TestLeaseBeingTakenIsNotReleased(t *testing.T) {
 	term := &term{queue: &LeasedReconciler{}, retry: retry}
 	l := &lock{term: term, limit: lease, lease: lease}
 	send := func(context.Context, resourcelock.LeaderElectionRecord) error { term.free(); return nil }
-	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil || attempt.Err() != nil {
+	if err := l.write(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "we"}, send); err != nil ||
+		attempt.Err() != nil {
 		t.Errorf("the write: %v, the attempt: %v", err, attempt.Err())
 	}
 }
@@ -241,7 +250,9 @@ func record(t *testing.T, client kubernetes.Interface, holder string) {
 const leaseName = "controller.events.00-of-01"
 
 func resourceLock(client kubernetes.Interface) resourcelock.Interface {
-	return &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaseName}, Client: client.CoordinationV1()}
+	return &resourcelock.LeaseLock{
+		LeaseMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: leaseName}, Client: client.CoordinationV1(),
+	}
 }
 
 func held(t *testing.T, client kubernetes.Interface) string {

@@ -26,7 +26,10 @@ func TestCount(t *testing.T) {
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	promoted := 0
 	funcs := map[string]*reconciler.LeaderAwareFuncs{"a": {}, "b": {}}
-	funcs["a"].PromoteFunc = func(reconciler.Bucket, func(reconciler.Bucket, types.NamespacedName)) error { promoted++; return nil }
+	funcs["a"].PromoteFunc = func(reconciler.Bucket, func(reconciler.Bucket, types.NamespacedName)) error {
+		promoted++
+		return nil
+	}
 	for queue, f := range funcs {
 		if err := Count(f, queue); err != nil {
 			t.Fatal(err)
@@ -50,7 +53,8 @@ func TestCount(t *testing.T) {
 		t.Errorf("the reconciler was promoted %d times, want 2", promoted)
 	}
 	got := collect(t, reader)
-	for name, want := range map[string]int64{"plumbline.leases.held/a": 1, "plumbline.leases.held/b": 1, "plumbline.leases/a": 2} {
+	for name, want := range map[string]int64{"plumbline.leases.held/a": 1, "plumbline.leases.held/b": 1,
+		"plumbline.leases/a": 2} {
 		if got[name] != want {
 			t.Errorf("%s is %d, want %d", name, got[name], want)
 		}

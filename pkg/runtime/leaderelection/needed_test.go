@@ -19,7 +19,8 @@ func TestNoElectionForALeaseWithoutAKey(t *testing.T) {
 	client := fake.NewClientset()
 	ctx, stop := context.WithCancel(t.Context())
 	election, err := New(ctx.Done(), client, "plumbline", leaderelection.ComponentConfig{
-		Component: "controller", Buckets: 10, Identity: "one", LeaseDuration: lease, RenewDeadline: lease / 2, RetryPeriod: lease / 4,
+		Component: "controller", Buckets: 10, Identity: "one", LeaseDuration: lease, RenewDeadline: lease / 2,
+		RetryPeriod: lease / 4,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,10 +17,12 @@ func TestRoundTrip(t *testing.T) {
 	defer span.End()
 	stored := Annotations(ctx)
 	parent := trace.SpanContextFromContext(With(t.Context(), stored))
-	if parent.TraceID() != span.SpanContext().TraceID() || parent.SpanID() != span.SpanContext().SpanID() || !parent.IsSampled() {
+	if parent.TraceID() != span.SpanContext().TraceID() || parent.SpanID() != span.SpanContext().SpanID() ||
+		!parent.IsSampled() {
 		t.Errorf("stored %v: the parent is %v, want %v", stored, parent, span.SpanContext())
 	}
-	want := `{"traceparent":"00-` + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() + `-01"}`
+	want := `{"traceparent":"00-` + span.SpanContext().TraceID().String() + "-" + span.SpanContext().SpanID().String() +
+		`-01"}`
 	if got := Tekton(stored); got != want {
 		t.Errorf("Tekton gets %s, want %s", got, want)
 	}

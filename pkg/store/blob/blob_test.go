@@ -118,7 +118,8 @@ func TestUnpackWholeStream(t *testing.T) {
 		"no size":        {packed.Stream, v1alpha1.BlobReference{Digest: ref.Digest, Size: -1}},
 		"an absurd size": {packed.Stream, v1alpha1.BlobReference{Digest: ref.Digest, Size: 1 << 60}},
 	} {
-		if _, err := blob.Unpack(damaged.stream, damaged.ref); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
+		if _, err := blob.Unpack(damaged.stream, damaged.ref); fault.Of(err) == nil ||
+			fault.Of(err).Reason != "CorruptPayload" {
 			t.Errorf("%s: %v, want the fault CorruptPayload", name, err)
 		}
 	}
@@ -144,12 +145,14 @@ func TestWriteMayBeRepeated(t *testing.T) {
 func TestWriteNeverBlamesTheAuthor(t *testing.T) {
 	for name, answer := range map[string]error{
 		"an admission policy denies our object": apierrors.NewBadRequest(`admission webhook "x" denied the request: no`),
-		"RBAC":                                  apierrors.NewForbidden(v1alpha1.Resource("eventpayloads"), "n", errors.New(`User "x" cannot create`)),
-		"500":                                   apierrors.NewInternalError(errors.New("boom")),
+		"RBAC": apierrors.NewForbidden(v1alpha1.Resource("eventpayloads"), "n",
+			errors.New(`User "x" cannot create`)),
+		"500": apierrors.NewInternalError(errors.New("boom")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewSimpleClientset()
-			client.PrependReactor("create", "eventpayloads", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
+			client.PrependReactor("create", "eventpayloads",
+				func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, answer })
 			_, payloads := cut(t, "n", "e", []byte("x"))
 			err := blob.Write(t.Context(), client.PlumblineV1alpha1().EventPayloads(namespace), payloads)
 			if err == nil || fault.Is(err, fault.Invalid) {
@@ -188,7 +191,10 @@ func TestReadDetectsDamage(t *testing.T) {
 			ref.Chunks = 1 << 30
 			return nil
 		},
-		"a stream longer than the size": func(_ context.Context, _ *fake.Clientset, ref *v1alpha1.BlobReference) error { ref.Size--; return nil },
+		"a stream longer than the size": func(_ context.Context, _ *fake.Clientset, ref *v1alpha1.BlobReference) error {
+			ref.Size--
+			return nil
+		},
 		"a negative size": func(_ context.Context, _ *fake.Clientset, ref *v1alpha1.BlobReference) error {
 			ref.Size = -1
 			return nil

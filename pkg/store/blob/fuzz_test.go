@@ -49,7 +49,8 @@ func FuzzRead(f *testing.F) {
 		if at >= 0 && at < len(stored[name]) {
 			copy(stored[name][at:], damage)
 		}
-		for _, ref := range []v1alpha1.BlobReference{good, {Name: good.Name, Digest: good.Digest, Size: size, Chunks: chunks}} {
+		for _, ref := range []v1alpha1.BlobReference{good,
+			{Name: good.Name, Digest: good.Digest, Size: size, Chunks: chunks}} {
 			got, err := blob.Read(t.Context(), stored, ref)
 			if err == nil && blob.Digest(got) != ref.Digest {
 				t.Errorf("%+v: %d bytes of another digest", ref, len(got))

@@ -18,7 +18,8 @@ import (
 // quick is an API server that needs no time.
 type quick struct{}
 
-func (quick) Create(_ context.Context, payload *v1alpha1.EventPayload, _ metav1.CreateOptions) (*v1alpha1.EventPayload, error) {
+func (quick) Create(_ context.Context, payload *v1alpha1.EventPayload, _ metav1.CreateOptions) (*v1alpha1.EventPayload,
+	error) {
 	return payload, nil
 }
 

@@ -38,12 +38,15 @@ func TestTrimKeepsCancellations(t *testing.T) {
 	t.Parallel()
 	const name = plumbline.CancelAnnotation + "comment-1"
 	cancelled := open("cancelled", "north/app")
-	cancelled.Annotations = map[string]string{name: `{"why":"x"}`, name + "1": `{"names":["a","b"],"why":"x","by":"x"}`, name + "2": `{"names":["b","c"],"why":"x"}`, name + "3": `{"names":["a"]}`, name + "4": "{", "other": "x"}
+	cancelled.Annotations = map[string]string{name: `{"why":"x"}`, name + "1": `{"names":["a","b"],"why":"x","by":"x"}`,
+		name + "2": `{"names":["b","c"],"why":"x"}`, name + "3": `{"names":["a"]}`, name + "4": "{", "other": "x"}
 	cancelled.Spec.PullRequest = &v1alpha1.PullRequest{Number: 3, Title: "long"}
 	want := map[string]string{
-		name: `{"why":"","at":null}`, name + "1": `{"names":["a","b"],"why":"","at":null}`, name + "2": `{"names":["c"],"why":"","at":null}`, name + "3": "", name + "4": "",
+		name: `{"why":"","at":null}`, name + "1": `{"names":["a","b"],"why":"","at":null}`,
+		name + "2": `{"names":["c"],"why":"","at":null}`, name + "3": "", name + "4": "",
 	}
-	if kept := gitevents.Trim(gitevents.Trim(cancelled)); !cmp.Equal(kept.Annotations, want) || kept.Spec.PullRequest.Title != "" || kept.Status.Plan != nil {
+	if kept := gitevents.Trim(gitevents.Trim(cancelled)); !cmp.Equal(kept.Annotations, want) ||
+		kept.Spec.PullRequest.Title != "" || kept.Status.Plan != nil {
 		t.Errorf("%+v", kept)
 	}
 	cancels := open("cancels", "north/app")
@@ -51,7 +54,8 @@ func TestTrimKeepsCancellations(t *testing.T) {
 	cancels.Spec.Repository.UID, cancels.Spec.Repository.URL = "uid", "https://git.example/north/app"
 	cancels.Status.Plan = &v1alpha1.Plan{Message: "long", Cancels: &v1alpha1.Cancellation{Why: "x", At: metav1.Now()}}
 	kept := gitevents.Trim(gitevents.Trim(cancels))
-	if !cmp.Equal(kept.Status.Plan, &v1alpha1.Plan{Cancels: cancels.Status.Plan.Cancels}) || !cmp.Equal(kept.Spec.PullRequest, &v1alpha1.PullRequest{Number: 3}) ||
+	if !cmp.Equal(kept.Status.Plan, &v1alpha1.Plan{Cancels: cancels.Status.Plan.Cancels}) ||
+		!cmp.Equal(kept.Spec.PullRequest, &v1alpha1.PullRequest{Number: 3}) ||
 		!kept.Spec.Closes() || !cmp.Equal(kept.Spec.Repository, cancels.Spec.Repository) {
 		t.Errorf("%+v", kept)
 	}
@@ -66,14 +70,17 @@ func TestTrimKeepsWhatOrdersEvents(t *testing.T) {
 	e.Labels = map[string]string{plumbline.SubjectLabel: "s", "other": "x"}
 	e.Spec.SHA, e.Spec.Before, e.Spec.BaseRef, e.Spec.HappenedAt = "b", "a", "refs/heads/main", &at
 	e.Spec.Comment, e.Spec.Rerun = &v1alpha1.Comment{ID: 3, Body: "long"}, &v1alpha1.Rerun{Check: "long"}
-	e.Status.Plan = &v1alpha1.Plan{HeadSHA: "b", Ref: "refs/heads/x", Message: "long", At: &at, Decisions: []v1alpha1.Decision{{Reason: "long"}, {Reason: "long", Open: true}}}
+	e.Status.Plan = &v1alpha1.Plan{HeadSHA: "b", Ref: "refs/heads/x", Message: "long", At: &at,
+		Decisions: []v1alpha1.Decision{{Reason: "long"}, {Reason: "long", Open: true}}}
 	e.Status.Runs = []v1alpha1.Run{{Name: "run", Pipeline: "build", CancelInProgress: true, Note: "long"}}
 	kept := gitevents.Trim(gitevents.Trim(e))
 	want := open("comment", "north/app")
 	want.Labels = map[string]string{plumbline.SubjectLabel: "s"}
 	want.Spec.SHA, want.Spec.Before, want.Spec.BaseRef, want.Spec.HappenedAt = "b", "a", "refs/heads/main", &at
 	want.Spec.Comment, want.Spec.Rerun = &v1alpha1.Comment{ID: 3}, &v1alpha1.Rerun{}
-	want.Status.Plan = &v1alpha1.Plan{HeadSHA: "b", Ref: "refs/heads/x", At: &at, Decisions: []v1alpha1.Decision{{Open: true}}}
+	want.Status.Plan = &v1alpha1.Plan{
+		HeadSHA: "b", Ref: "refs/heads/x", At: &at, Decisions: []v1alpha1.Decision{{Open: true}},
+	}
 	want.Status.Runs = []v1alpha1.Run{{Name: "run", Pipeline: "build", CancelInProgress: true}}
 	if d := cmp.Diff(want, kept); d != "" {
 		t.Error(d)

@@ -94,7 +94,9 @@ func (s *server) settle(event *v1alpha1.GitEvent) {
 }
 
 func open(name, repository string) *v1alpha1.GitEvent {
-	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-of-x", ResourceVersion: "1"}}
+	event := &v1alpha1.GitEvent{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid-of-x", ResourceVersion: "1"},
+	}
 	event.Spec.Repository.Namespace, event.Spec.Repository.Name, _ = strings.Cut(repository, "/")
 	return event
 }
@@ -159,10 +161,12 @@ func TestSettledEventsAreNotCached(t *testing.T) {
 	w := started(t, s)
 	s.settle(a)
 	eventually(t, "an event that was settled", "", func() string { return names(w.Of("north", "app")) })
-	eventually(t, "the indexer", "", func() string { return strings.Join(w.Informer(s.ctx).Informer().GetIndexer().ListKeys(), " ") })
+	eventually(t, "the indexer", "",
+		func() string { return strings.Join(w.Informer(s.ctx).Informer().GetIndexer().ListKeys(), " ") })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if want := []string{"list plumbline status.phase!=Settled", "watch plumbline status.phase!=Settled"}; !slices.Equal(s.asked, want) {
+	if want := []string{"list plumbline status.phase!=Settled",
+		"watch plumbline status.phase!=Settled"}; !slices.Equal(s.asked, want) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
 }
@@ -233,24 +237,35 @@ func large(runs int) *v1alpha1.GitEvent {
 	now := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	event := open("push-0123456789abcdef0123456789abcdef", "north/app")
 	event.Annotations = map[string]string{"plumbline.dev/traceparent": words}
-	event.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "receiver", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}}}
+	event.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "receiver", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}},
+	}
 	event.Spec.ReceivedAt, event.Spec.Commit = now, &v1alpha1.Commit{Title: strings.Repeat(words, 10)}
 	event.Spec.PullRequest = &v1alpha1.PullRequest{Title: strings.Repeat(words, 10)}
-	for _, step := range []apis.ConditionType{v1alpha1.GitEventPlanned, v1alpha1.GitEventCreated, v1alpha1.GitEventReported, v1alpha1.GitEventReady} {
+	for _, step := range []apis.ConditionType{v1alpha1.GitEventPlanned, v1alpha1.GitEventCreated,
+		v1alpha1.GitEventReported, v1alpha1.GitEventReady} {
 		event.Status.Conditions = append(event.Status.Conditions, apis.Condition{
-			Type: step, Status: "Unknown", Reason: "Waiting", Message: strings.Repeat(words, 4), LastTransitionTime: apis.VolatileTime{Inner: now},
+			Type: step, Status: "Unknown", Reason: "Waiting", Message: strings.Repeat(words, 4),
+			LastTransitionTime: apis.VolatileTime{Inner: now},
 		})
 	}
-	event.Status.Waits = []v1alpha1.Wait{{Step: "report", Class: "Transient", Reason: "Unavailable", Message: words, Since: now, NotBefore: &now}}
+	event.Status.Waits = []v1alpha1.Wait{
+		{Step: "report", Class: "Transient", Reason: "Unavailable", Message: words, Since: now, NotBefore: &now},
+	}
 	event.Status.Plan = &v1alpha1.Plan{HeadSHA: strings.Repeat("a", 40), Message: words}
 	for i := range runs {
 		name := fmt.Sprintf("a-pipeline-with-a-long-name-%02d-0123456789abc", i)
-		event.Status.Plan.Decisions = append(event.Status.Plan.Decisions, v1alpha1.Decision{File: ".tekton/" + name + ".yaml", Reason: strings.Repeat(words, 5)})
+		event.Status.Plan.Decisions = append(event.Status.Plan.Decisions,
+			v1alpha1.Decision{File: ".tekton/" + name + ".yaml", Reason: strings.Repeat(words, 5)})
 		event.Status.Runs = append(event.Status.Runs, v1alpha1.Run{
-			Name: name, Namespace: "north", Pipeline: name, UID: "0b5d0a0f-3b0a-4c7e-9a57-1c0c3e6f7a11", Note: words, Secret: name,
-			Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed, Reason: "Failed", Message: strings.Repeat(words, 20), StartedAt: &now, CompletedAt: &now, Text: strings.Repeat(words, 100)},
+			Name: name, Namespace: "north", Pipeline: name, UID: "0b5d0a0f-3b0a-4c7e-9a57-1c0c3e6f7a11", Note: words,
+			Secret: name,
+			Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed, Reason: "Failed", Message: strings.Repeat(words, 20),
+				StartedAt: &now, CompletedAt: &now, Text: strings.Repeat(words, 100)},
 		})
-		event.Status.Checks = append(event.Status.Checks, v1alpha1.Check{Key: name, Name: "Pipelines as Code CI / " + name, ID: "12345678", Accepted: "0123456789abcdef", Concluded: true})
+		event.Status.Checks = append(event.Status.Checks, v1alpha1.Check{
+			Key: name, Name: "Pipelines as Code CI / " + name, ID: "12345678", Accepted: "0123456789abcdef", Concluded: true,
+		})
 	}
 	return event
 }

@@ -34,11 +34,12 @@ func TestBeforeTrimGetsWholeEventsOnly(t *testing.T) {
 		rw.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(rw, `{"type":"ADDED","object":%s}{"type":"BOOKMARK","object":{"kind":"GitEvent","apiVersion":"plumbline.dev/v1alpha1","metadata":`+
 			`{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}}`, marshal(t, event))
-		rw.(http.Flusher).Flush() //nolint:forcetypeassert // each server's is one
+		rw.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}))
 	t.Cleanup(server.Close)
-	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), plumblineclient.Key{}, versioned.NewForConfigOrDie(&rest.Config{Host: server.URL})))
+	ctx, cancel := context.WithCancel(context.WithValue(t.Context(), plumblineclient.Key{},
+		versioned.NewForConfigOrDie(&rest.Config{Host: server.URL})))
 	t.Cleanup(cancel) // before the server waits for its streams
 	var mu sync.Mutex
 	var told []string
@@ -54,7 +55,8 @@ func TestBeforeTrimGetsWholeEventsOnly(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if got := names(w.Of("north", "app")); got != "push-1" || len(told) != 1 || told[0] != "push-1 of https://git.example/north/app" {
+	if got := names(w.Of("north", "app")); got != "push-1" || len(told) != 1 ||
+		told[0] != "push-1 of https://git.example/north/app" {
 		t.Errorf("the cache has %q, told of %q", got, told)
 	}
 }

@@ -47,7 +47,9 @@ func event(name string, second int64) v1alpha1.GitEvent {
 
 func TestListReadsAllPagesOldestFirst(t *testing.T) {
 	t.Parallel()
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("e", 5), event("d", 3), event("c", 3), event("b", 9), event("a", 1)}}, "s1", nil)
+	all, err := List(t.Context(), pages{
+		events: []v1alpha1.GitEvent{event("e", 5), event("d", 3), event("c", 3), event("b", 9), event("a", 1)},
+	}, "s1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestListReadsAllPagesOldestFirst(t *testing.T) {
 // List returns all records or an error, so that no decision is made from a part of them.
 func TestListIsComplete(t *testing.T) {
 	t.Parallel()
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1", nil)
+	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{event("a", 1), event("b", 2)}, endless: true}, "s1",
+		nil)
 	if f := fault.Of(err); f == nil || f.Class != fault.Ignored || f.Reason != ReasonTooMany || all != nil {
 		t.Errorf("a list without an end is %d records and %v, want none and an Ignored fault", len(all), err)
 	}
@@ -174,7 +177,9 @@ func TestListIsInCreationOrder(t *testing.T) {
 		e.CreationTimestamp = metav1.NewTime(time.Unix(created, 0))
 		return e
 	}
-	all, err := List(t.Context(), pages{events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)}}, "s1", nil)
+	all, err := List(t.Context(), pages{
+		events: []v1alpha1.GitEvent{created("ahead", 5000, 1), created("behind", 1, 3), created("right", 2, 2)},
+	}, "s1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

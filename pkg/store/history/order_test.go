@@ -25,7 +25,9 @@ type annotated struct {
 	refuse error
 }
 
-func (a *annotated) Patch(_ context.Context, name string, _ types.PatchType, _ []byte, _ metav1.PatchOptions, _ ...string) (*v1alpha1.GitEvent, error) { //nolint:revive // client-go decides what it takes
+//nolint:revive // client-go decides what it takes
+func (a *annotated) Patch(_ context.Context, name string, _ types.PatchType, _ []byte,
+	_ metav1.PatchOptions, _ ...string) (*v1alpha1.GitEvent, error) {
 	a.names = append(a.names, name)
 	return nil, a.refuse
 }
@@ -44,22 +46,31 @@ func TestFirst(t *testing.T) {
 		waits  time.Duration
 		told   bool
 	}{
-		"an older one":                       {"a", 5, nil, 0, time.Second, false},
-		"an older one of the same second":    {"a", 10, nil, 0, time.Second, false},
-		"an older comment, after 5 s":        {"a", 5, []func(*v1alpha1.GitEvent){comment}, 5 * time.Second, 5 * time.Second, false},
-		"an older comment, after half a min": {"a", 5, []func(*v1alpha1.GitEvent){comment}, 30 * time.Second, 10 * time.Second, false},
-		"for too long":                       {"a", 5, []func(*v1alpha1.GitEvent){comment}, Patience, 0, true},
-		"one that waits":                     {"a", 5, []func(*v1alpha1.GitEvent){comment, waits}, 0, 0, true},
-		"a push that waits":                  {"a", 5, []func(*v1alpha1.GitEvent){waits}, 0, 0, false},
-		"a younger comment":                  {"z", 10, []func(*v1alpha1.GitEvent){comment}, 0, 0, true},
-		"a younger press":                    {"a", 11, []func(*v1alpha1.GitEvent){func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{} }}, 0, 0, true},
-		"a younger push":                     {"a", 11, nil, 0, 0, false},
-		"itself":                             {"me", 5, []func(*v1alpha1.GitEvent){comment}, 0, 0, false},
-		"what is planned":                    {"a", 5, []func(*v1alpha1.GitEvent){comment, func(e *v1alpha1.GitEvent) { e.Status.Plan = &v1alpha1.Plan{} }}, 0, 0, false},
+		"an older one":                    {"a", 5, nil, 0, time.Second, false},
+		"an older one of the same second": {"a", 10, nil, 0, time.Second, false},
+		"an older comment, after 5 s": {
+			"a", 5, []func(*v1alpha1.GitEvent){comment}, 5 * time.Second, 5 * time.Second, false,
+		},
+		"an older comment, after half a min": {
+			"a", 5, []func(*v1alpha1.GitEvent){comment}, 30 * time.Second, 10 * time.Second, false,
+		},
+		"for too long":      {"a", 5, []func(*v1alpha1.GitEvent){comment}, Patience, 0, true},
+		"one that waits":    {"a", 5, []func(*v1alpha1.GitEvent){comment, waits}, 0, 0, true},
+		"a push that waits": {"a", 5, []func(*v1alpha1.GitEvent){waits}, 0, 0, false},
+		"a younger comment": {"z", 10, []func(*v1alpha1.GitEvent){comment}, 0, 0, true},
+		"a younger press": {
+			"a", 11, []func(*v1alpha1.GitEvent){func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{} }}, 0, 0, true,
+		},
+		"a younger push": {"a", 11, nil, 0, 0, false},
+		"itself":         {"me", 5, []func(*v1alpha1.GitEvent){comment}, 0, 0, false},
+		"what is planned": {"a", 5,
+			[]func(*v1alpha1.GitEvent){comment, func(e *v1alpha1.GitEvent) { e.Status.Plan = &v1alpha1.Plan{} }}, 0, 0, false},
 		"what is planned in part": {"a", 5, []func(*v1alpha1.GitEvent){comment, waits, func(e *v1alpha1.GitEvent) {
 			e.Status.Plan = &v1alpha1.Plan{Decisions: []v1alpha1.Decision{{Open: true}}}
 		}}, 0, 0, true},
-		"what is settled": {"a", 5, []func(*v1alpha1.GitEvent){comment, func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }}, 0, 0, false},
+		"what is settled": {"a", 5, []func(*v1alpha1.GitEvent){
+			comment, func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled },
+		}, 0, 0, false},
 		"a close": {"a", 5, []func(*v1alpha1.GitEvent){func(e *v1alpha1.GitEvent) {
 			e.Spec.PullRequest, e.Spec.Action = &v1alpha1.PullRequest{}, "closed"
 		}}, 0, 0, false},
@@ -97,7 +108,8 @@ func TestFirstIsRetriedAfterARefusal(t *testing.T) {
 		"no list": {"s2", nil, true}, "denied": {"s1", errors.New("denied"), true}, "told": {"s1", nil, false},
 		"gone": {"s1", apierrors.NewNotFound(schema.GroupResource{Resource: "gitevents"}, "z"), false},
 	} {
-		err := First(t.Context(), &annotated{pages: pages{events: []v1alpha1.GitEvent{me, other}}, refuse: c.refuse}, &me, c.subject, time.Unix(10, 0))
+		err := First(t.Context(), &annotated{pages: pages{events: []v1alpha1.GitEvent{me, other}}, refuse: c.refuse}, &me,
+			c.subject, time.Unix(10, 0))
 		if f := fault.Of(err); (f != nil) != c.waits || f != nil && f.Class != fault.Transient {
 			t.Errorf("%s: %v", name, err)
 		}

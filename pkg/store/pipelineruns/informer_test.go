@@ -31,7 +31,9 @@ import (
 func run(name, installation, state string) *pipelinev1.PipelineRun {
 	return &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "north", Name: name, UID: "0b5d0a0f-3b0a-4c7e-9a57-1c0c3e6f7a11",
-		Labels: map[string]string{plumbline.InstallationLabel: installation, plumbline.EventLabel: "push-1", pipelinesascode.State: state},
+		Labels: map[string]string{
+			plumbline.InstallationLabel: installation, plumbline.EventLabel: "push-1", pipelinesascode.State: state,
+		},
 	}}
 }
 
@@ -42,7 +44,8 @@ func TestCompletedRunsAreNotWatched(t *testing.T) {
 	unlabelled := run("unlabelled", "plumbline", "")
 	delete(unlabelled.Labels, pipelinesascode.State)
 	client := fake.NewSimpleClientset(run("going-on", "plumbline", pipelinesascode.StateStarted), unlabelled,
-		run("reported", "plumbline", pipelinesascode.StateCompleted), run("foreign", "elsewhere", pipelinesascode.StateStarted))
+		run("reported", "plumbline", pipelinesascode.StateCompleted),
+		run("foreign", "elsewhere", pipelinesascode.StateStarted))
 	var mu sync.Mutex
 	var asked []string
 	client.PrependReactor("list", "pipelineruns", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -79,7 +82,8 @@ func TestCompletedRunsAreNotWatched(t *testing.T) {
 			t.Errorf("the cache has all of a run: %+v", got)
 		}
 	}
-	changes.Delete(run("going-on", "plumbline", pipelinesascode.StateCompleted)) // what a server sends when the label is set
+	// what a server sends when the label is set
+	changes.Delete(run("going-on", "plumbline", pipelinesascode.StateCompleted))
 	select {
 	case event := <-deleted:
 		if event != "push-1" {
@@ -111,11 +115,14 @@ func TestTrimRunIsSmall(t *testing.T) {
 	if err != nil || !watched.Matches(labels.Set(whole.Labels)) {
 		t.Errorf("not watched, %v", err)
 	}
-	if kept.UID != whole.UID || kept.Name != whole.Name || kept.Namespace != whole.Namespace || kept.ResourceVersion != whole.ResourceVersion ||
-		kept.Labels[plumbline.EventLabel] != "push-1" || kept.IsDone() != whole.IsDone() || kept.HasStarted() != whole.HasStarted() ||
+	if kept.UID != whole.UID || kept.Name != whole.Name || kept.Namespace != whole.Namespace ||
+		kept.ResourceVersion != whole.ResourceVersion ||
+		kept.Labels[plumbline.EventLabel] != "push-1" || kept.IsDone() != whole.IsDone() ||
+		kept.HasStarted() != whole.HasStarted() ||
 		kept.Spec.Status != whole.Spec.Status || kept.DeletionTimestamp.IsZero() != whole.DeletionTimestamp.IsZero() ||
 		*kept.Status.GetCondition(apis.ConditionSucceeded) != *whole.Status.GetCondition(apis.ConditionSucceeded) ||
-		!kept.Status.CompletionTime.Equal(whole.Status.CompletionTime) || len(kept.Status.ChildReferences) != 10 || !pipelineruns.Reportable(kept) {
+		!kept.Status.CompletionTime.Equal(whole.Status.CompletionTime) || len(kept.Status.ChildReferences) != 10 ||
+		!pipelineruns.Reportable(kept) {
 		t.Errorf("something that is read is missing: %s", part)
 	}
 	if room := cap(kept.Status.ChildReferences); room > 12 {
@@ -137,7 +144,8 @@ func TestTrimRunIsSmall(t *testing.T) {
 			t.Errorf("%s: kept is %s", what, marshal(t, again))
 		}
 	}
-	if began := pipelineruns.TrimRun(run("new", "plumbline", pipelinesascode.StateStarted)); began.IsDone() || began.HasStarted() {
+	if began := pipelineruns.TrimRun(run("new", "plumbline", pipelinesascode.StateStarted)); began.IsDone() ||
+		began.HasStarted() {
 		t.Errorf("a new run is %+v", began.Status)
 	}
 }
@@ -163,10 +171,14 @@ func large() *pipelinev1.PipelineRun {
 	run.Status.StartTime, run.Status.CompletionTime = &now, &now
 	for i := range 10 {
 		name := fmt.Sprintf("task-%d", i)
-		run.Spec.PipelineSpec.Tasks = append(run.Spec.PipelineSpec.Tasks, pipelinev1.PipelineTask{Name: name, TaskRef: &pipelinev1.TaskRef{Name: name}})
-		run.Status.ChildReferences = append(run.Status.ChildReferences, pipelinev1.ChildStatusReference{Name: "large-" + name, PipelineTaskName: name})
+		run.Spec.PipelineSpec.Tasks = append(run.Spec.PipelineSpec.Tasks,
+			pipelinev1.PipelineTask{Name: name, TaskRef: &pipelinev1.TaskRef{Name: name}})
+		run.Status.ChildReferences = append(run.Status.ChildReferences,
+			pipelinev1.ChildStatusReference{Name: "large-" + name, PipelineTaskName: name})
 	}
 	run.Status.PipelineSpec.Tasks = run.Spec.PipelineSpec.Tasks
-	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Cancelled", Message: "PipelineRun \"large\" was cancelled"})
+	run.Status.SetCondition(&apis.Condition{
+		Type: apis.ConditionSucceeded, Status: "False", Reason: "Cancelled", Message: "PipelineRun \"large\" was cancelled",
+	})
 	return run
 }

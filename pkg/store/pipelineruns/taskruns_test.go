@@ -50,13 +50,20 @@ func message() string { return "it failed " + strings.Repeat("ü", 40<<10) }
 func stuffed(n int) *pipelinev1.TaskRun {
 	now := metav1.Now()
 	run := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "north", Name: fmt.Sprint("task-", n), Labels: map[string]string{"tekton.dev/pipelineTask": "build"}, Annotations: map[string]string{"large": strings.Repeat("x", 1<<10)},
+		Namespace: "north", Name: fmt.Sprint("task-", n), Labels: map[string]string{"tekton.dev/pipelineTask": "build"},
+		Annotations: map[string]string{"large": strings.Repeat("x", 1<<10)},
 	}}
-	run.Spec.TaskRef = &pipelinev1.TaskRef{Name: "build", ResolverRef: pipelinev1.ResolverRef{Params: pipelinev1.Params{{Name: "large"}}}}
-	run.Spec.Params = pipelinev1.Params{{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", 1<<10))}}
+	run.Spec.TaskRef = &pipelinev1.TaskRef{
+		Name: "build", ResolverRef: pipelinev1.ResolverRef{Params: pipelinev1.Params{{Name: "large"}}},
+	}
+	run.Spec.Params = pipelinev1.Params{
+		{Name: "large", Value: *pipelinev1.NewStructuredValues(strings.Repeat("x", 1<<10))},
+	}
 	run.Status.StartTime, run.Status.CompletionTime = &now, &now
 	run.Status.RetriesStatus = []pipelinev1.TaskRunStatus{{}, {}}
-	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message()})
+	run.Status.SetCondition(&apis.Condition{
+		Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message(),
+	})
 	return run
 }
 
@@ -75,10 +82,12 @@ func TestTaskRunsOfIsBounded(t *testing.T) {
 		}
 		for _, run := range got[:min(3, len(got))] {
 			c := run.Status.GetCondition(apis.ConditionSucceeded)
-			if len(c.Message) > 32<<10 || !strings.HasPrefix(c.Message, "it failed ü") || run.Annotations != nil || run.Spec.Params != nil || run.Spec.TaskRef.Params != nil {
+			if len(c.Message) > 32<<10 || !strings.HasPrefix(c.Message, "it failed ü") || run.Annotations != nil ||
+				run.Spec.Params != nil || run.Spec.TaskRef.Params != nil {
 				t.Errorf("too much is kept of %s", run.Name)
 			}
-			if !run.IsFailure() || run.Spec.TaskRef.Name != "build" || run.Labels["tekton.dev/pipelineTask"] != "build" || len(run.Status.RetriesStatus) != 2 ||
+			if !run.IsFailure() || run.Spec.TaskRef.Name != "build" || run.Labels["tekton.dev/pipelineTask"] != "build" ||
+				len(run.Status.RetriesStatus) != 2 ||
 				run.Status.StartTime == nil || run.Status.CompletionTime == nil {
 				t.Errorf("something that a report needs is missing: %+v", run)
 			}

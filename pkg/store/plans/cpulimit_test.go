@@ -20,7 +20,9 @@ import (
 // limit of CPU time.
 func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 	t.Parallel()
-	store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
+	store := &plans.Store{
+		Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate(),
+	}
 	of := func(namespace, name string) *plans.StoredPlan {
 		event := &v1alpha1.GitEvent{}
 		event.Name, event.Spec.Repository.Namespace = name, namespace
@@ -65,7 +67,9 @@ func TestFewLargePlansAreMadeAtOnce(t *testing.T) {
 func TestLongWorkIsThrottledAndFinishes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &plans.Store{Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate()}
+		store := &plans.Store{
+			Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Rate: plans.NewRate(),
+		}
 		plan := store.Of(&v1alpha1.GitEvent{})
 		begin := time.Now()
 		if err := plan.Throttle(t.Context(), 1125*time.Millisecond); err != nil {

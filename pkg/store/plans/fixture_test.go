@@ -40,8 +40,10 @@ func newFixture(t *testing.T, event *v1alpha1.GitEvent) *fixture {
 	w.used = quota.New(func() quota.Limits { return w.limits }, clocktesting.NewFakePassiveClock(metav1.Now().Time), nil)
 	w.used.Watched(event)
 	api := w.client.PlumblineV1alpha1()
-	w.store = &plans.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system), Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
-		Memory: memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used, Changed: func(string) {}, Rate: plans.NewRate()}
+	w.store = &plans.Store{Events: api.GitEvents(system), Payloads: api.EventPayloads(system),
+		Secrets: kubefake.NewSimpleClientset().CoreV1().Secrets(system),
+		Memory:  memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {}), Budget: w.used,
+		Changed: func(string) {}, Rate: plans.NewRate()}
 	return w
 }
 
@@ -51,8 +53,12 @@ func pushed(body string) *v1alpha1.GitEvent {
 	if err != nil {
 		panic(err)
 	}
-	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1", UID: "1", ResourceVersion: "7"}, Payload: packed.Stream,
-		Spec: v1alpha1.GitEventSpec{Payload: packed.Whole(), Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"}}}
+	event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{
+		Namespace: system, Name: "push-1", UID: "1", ResourceVersion: "7",
+	}, Payload: packed.Stream,
+		Spec: v1alpha1.GitEventSpec{
+			Payload: packed.Whole(), Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app"},
+		}}
 	quota.Annotate(event, types.NamespacedName{Namespace: "team", Name: "app"}, 100)
 	return event
 }
@@ -67,8 +73,11 @@ func cached(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 // manifest is a PipelineRun with so many bytes that do not compress.
 func manifest(name string, noise int) plans.Manifest {
 	data := make([]byte, noise)
-	_, _ = rand.NewChaCha8([32]byte([]byte(name + "                                ")[:32])).Read(data) // documented never to fail
-	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name, "annotations": map[string]string{"noise": base64.StdEncoding.EncodeToString(data)}}})
+	// documented never to fail
+	_, _ = rand.NewChaCha8([32]byte([]byte(name + "                                ")[:32])).Read(data)
+	text, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"name": name, "annotations": map[string]string{"noise": base64.StdEncoding.EncodeToString(data)},
+	}})
 	if err != nil {
 		panic(err)
 	}
@@ -85,7 +94,8 @@ func (w *fixture) calls() (all []string) {
 }
 
 func (w *fixture) fail(verb, resource string, err error) {
-	w.client.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+	w.client.PrependReactor(verb, resource,
+		func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
 }
 
 func (w *fixture) live() *v1alpha1.GitEvent {

@@ -18,7 +18,9 @@ func TestEventReservesLimitedMemory(t *testing.T) {
 	t.Parallel()
 	room := memory.NewBudget(time.Now, func() {}, func(string, time.Duration) {})
 	of := func(namespace string) *plans.StoredPlan {
-		event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}}}
+		event := &v1alpha1.GitEvent{
+			Spec: v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: namespace}},
+		}
 		return (&plans.Store{Memory: room}).Of(event)
 	}
 	alone, other, third := of("one"), of("two"), of("three")
@@ -30,7 +32,8 @@ func TestEventReservesLimitedMemory(t *testing.T) {
 	if err := other.Reserve("plan", memory.MaxPart); err != nil {
 		t.Errorf("one event has taken more than half of the room: %v", err)
 	}
-	if f := fault.Of(third.Reserve("plan", memory.MaxPart)); f == nil || f.Class != fault.Throttled || f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
+	if f := fault.Of(third.Reserve("plan", memory.MaxPart)); f == nil || f.Class != fault.Throttled ||
+		f.Reason != fault.ReasonBusy || f.RetryAfter == 0 {
 		t.Errorf("%v, want it to come back", f)
 	}
 	if err := third.Reserve("definitions", 4<<20); err != nil {

@@ -36,7 +36,8 @@ func TestUnreadablePayload(t *testing.T) {
 	removed := pushed("x")
 	removed.Payload = nil
 	w := newFixture(t, removed)
-	if _, err := w.store.Of(removed).Payload(t.Context()); fault.Of(err) == nil || fault.Of(err).Reason != plans.ReasonPayloadMissing {
+	if _, err := w.store.Of(removed).Payload(t.Context()); fault.Of(err) == nil ||
+		fault.Of(err).Reason != plans.ReasonPayloadMissing {
 		t.Errorf("%v, want %s", err, plans.ReasonPayloadMissing)
 	}
 	w.fail("get", "gitevents", apierrors.NewInternalError(errors.New("etcd")))
@@ -81,7 +82,8 @@ func TestWhereManifestsAreStored(t *testing.T) {
 		t.Error("a run that nobody planned is known")
 	}
 	e.Status.Plan.Manifests = e.Status.Plan.Manifests[:20]
-	if _, err := w.store.Of(e).Manifest(t.Context(), "run-0"); fault.Of(err) == nil || fault.Of(err).Reason != "CorruptPayload" {
+	if _, err := w.store.Of(e).Manifest(t.Context(), "run-0"); fault.Of(err) == nil ||
+		fault.Of(err).Reason != "CorruptPayload" {
 		t.Errorf("%v, want that the plan cannot be read", err)
 	}
 }
@@ -93,8 +95,11 @@ func TestLargePlanIsNotInTheStatus(t *testing.T) {
 	event := pushed("x")
 	w := newFixture(t, event)
 	next, e := &v1alpha1.Plan{}, cached(event)
-	huge := plans.Manifest{Name: "run", JSON: []byte(`{"metadata":{"name":"run","annotations":{"x":"` + strings.Repeat("x", 2<<20) + `"}}}`)}
-	if err := w.store.Of(e).Save(t.Context(), next, []plans.Manifest{huge}, nil); err != nil || next.Manifests != nil || len(next.Blobs) != 1 {
+	huge := plans.Manifest{
+		Name: "run", JSON: []byte(`{"metadata":{"name":"run","annotations":{"x":"` + strings.Repeat("x", 2<<20) + `"}}}`),
+	}
+	if err := w.store.Of(e).Save(t.Context(), next, []plans.Manifest{huge}, nil); err != nil || next.Manifests != nil ||
+		len(next.Blobs) != 1 {
 		t.Errorf("%v, %d bytes and %d blobs", err, len(next.Manifests), len(next.Blobs))
 	}
 }
@@ -130,7 +135,8 @@ func TestPlanIsCountedBeforeItIsStored(t *testing.T) {
 	if now := quota.Read(w.live()); now != counted || now.Plan != stored || now.Bytes != stored+100 || stored < 700_000 {
 		t.Errorf("counted %+v and then %+v, want the %d that are stored", counted, now, stored)
 	}
-	if err := w.store.Of(cached(w.live())).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("another", 700_000)}, nil); err != nil {
+	if err := w.store.Of(cached(w.live())).Save(t.Context(), &v1alpha1.Plan{},
+		[]plans.Manifest{manifest("another", 700_000)}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if now := quota.Read(w.live()); now.Plan < 2*stored-1000 {
@@ -166,7 +172,8 @@ func TestPlanOverBudgetWaits(t *testing.T) {
 		t.Errorf("there is no room: %v", err)
 	}
 	values := map[string]string{"marker": strings.Repeat("x", v1alpha1.MaxManifestBytes)}
-	if err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, values); err != nil || w.live().Annotations[plumbline.PlanBytesAnnotation] == "" {
+	if err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 100)}, values); err != nil ||
+		w.live().Annotations[plumbline.PlanBytesAnnotation] == "" {
 		t.Errorf("%v, and the secret values are not counted", err)
 	}
 }
@@ -178,7 +185,8 @@ func TestFailedCountIsUndone(t *testing.T) {
 	w := newFixture(t, event)
 	w.limits.Bytes = 10 << 20
 	w.fail("patch", "gitevents", apierrors.NewConflict(v1alpha1.Resource("gitevents"), "push-1", errors.New("modified")))
-	if err := w.store.Of(cached(event)).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 3<<20)}, nil); !fault.Is(err, fault.Conflict) {
+	if err := w.store.Of(cached(event)).Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 3<<20)},
+		nil); !fault.Is(err, fault.Conflict) {
 		t.Errorf("%v, want the conflict", err)
 	}
 	patch := w.client.Actions()[0].(clienttesting.PatchAction).GetPatch()
@@ -198,7 +206,8 @@ func TestRemove(t *testing.T) {
 	event := pushed("x")
 	event.Status.Plan = &v1alpha1.Plan{}
 	w := newFixture(t, event)
-	if err := w.store.Of(event).Save(t.Context(), event.Status.Plan, []plans.Manifest{manifest("run", 300_000)}, nil); err != nil {
+	if err := w.store.Of(event).Save(t.Context(), event.Status.Plan, []plans.Manifest{manifest("run", 300_000)},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	w.calls()
@@ -208,7 +217,8 @@ func TestRemove(t *testing.T) {
 		if err := w.store.Of(e).Remove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"patch gitevents", "delete eventpayloads", "delete eventpayloads"}; !slices.Equal(w.calls(), want) {
+		if want := []string{"patch gitevents", "delete eventpayloads", "delete eventpayloads"}; !slices.Equal(w.calls(),
+			want) {
 			t.Errorf("want the calls %v", want)
 		}
 	}
@@ -218,7 +228,8 @@ func TestRemove(t *testing.T) {
 	apart := event.DeepCopy()
 	apart.Spec.Payload = v1alpha1.BlobReference{Name: "push-1-x", Chunks: 1}
 	apart.Status.Plan = &v1alpha1.Plan{}
-	if err := w.store.Of(apart).Remove(t.Context()); err != nil || !slices.Equal(w.calls(), []string{"delete eventpayloads"}) {
+	if err := w.store.Of(apart).Remove(t.Context()); err != nil ||
+		!slices.Equal(w.calls(), []string{"delete eventpayloads"}) {
 		t.Errorf("%v, want one delete", err)
 	}
 }

@@ -19,10 +19,13 @@ import (
 // A Repository gets the condition with its first problem. Each change is one write, and one
 // Kubernetes Event if the reason changes.
 func TestConditionIsWrittenOnce(t *testing.T) {
-	client := versioned.NewSimpleClientset(&pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"}})
+	client := versioned.NewSimpleClientset(&pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app"},
+	})
 	events := record.NewFakeRecorder(10)
 	c := repositories.Condition{
-		Type: pacv1alpha1.RepositoryWebhook, Client: client.PipelinesascodeV1alpha1(), Recorder: events, Namespace: "plumbline",
+		Type: pacv1alpha1.RepositoryWebhook, Client: client.PipelinesascodeV1alpha1(), Recorder: events,
+		Namespace: "plumbline",
 	}
 	name := types.NamespacedName{Namespace: "team", Name: "app"}
 	for n, step := range []struct {
@@ -50,7 +53,8 @@ func TestConditionIsWrittenOnce(t *testing.T) {
 			t.Errorf("step %d: writes and Events are %s, want %s", n, got, want)
 		}
 	}
-	if err := c.Write(t.Context(), types.NamespacedName{Namespace: "team", Name: "deleted"}, repositories.State{}); err != nil {
+	if err := c.Write(t.Context(), types.NamespacedName{Namespace: "team", Name: "deleted"},
+		repositories.State{}); err != nil {
 		t.Errorf("a deleted Repository is an error: %v", err)
 	}
 }

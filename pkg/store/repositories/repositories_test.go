@@ -24,7 +24,8 @@ func served(t *testing.T, value string) *config.Store {
 	t.Helper()
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: config.Name}, Data: map[string]string{"serve-namespaces": value},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: config.Name},
+		Data:       map[string]string{"serve-namespaces": value},
 	})
 	return settings
 }
@@ -42,7 +43,8 @@ func TestEveryReadHidesUnservedRepositories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for value, want := range map[string]string{"": "team-a team-b", "team-a": "team-a", "!team-a": "team-b", "team-c": ""} {
+	for value, want := range map[string]string{"": "team-a team-b", "team-a": "team-a", "!team-a": "team-b",
+		"team-c": ""} {
 		settings := served(t, value)
 		view, found := Repositories(all, settings), map[string][]string{}
 		for _, namespace := range []string{"team-a", "team-b"} {
@@ -87,7 +89,8 @@ func TestReaderReadsServedRepositoriesOnly(t *testing.T) {
 		return repository(namespace, name), nil
 	}
 	for value, is := range map[string]func(error) bool{
-		"team-a": func(err error) bool { return err == nil }, "team-b": apierrors.IsNotFound, "team_a": apierrors.IsServiceUnavailable,
+		"team-a": func(err error) bool { return err == nil }, "team-b": apierrors.IsNotFound,
+		"team_a": apierrors.IsServiceUnavailable,
 	} {
 		if _, err := Reader(read, served(t, value))(t.Context(), "team-a", "app"); !is(err) {
 			t.Errorf("%q: %v", value, err)

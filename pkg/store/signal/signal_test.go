@@ -24,7 +24,8 @@ type patches struct {
 }
 
 //nolint:revive // client-go decides what it takes
-func (p *patches) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*corev1.ConfigMap, error) {
+func (p *patches) Patch(_ context.Context, name string, _ types.PatchType, data []byte, _ metav1.PatchOptions,
+	_ ...string) (*corev1.ConfigMap, error) {
 	if p.failures > 0 {
 		p.failures--
 		p.tries <- nil

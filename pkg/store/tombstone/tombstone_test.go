@@ -28,7 +28,8 @@ func TestFindReturnsEntriesUntilTheyExpire(t *testing.T) {
 	t.Parallel()
 	page := &v1alpha1.TombstonePage{Entries: []string{"what somebody wrote", "push-1 x done never", ""}}
 	done, refused := event("a", v1alpha1.DispositionRuns), event("b", v1alpha1.DispositionRefused)
-	if lost := Add(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 || len(page.Entries) != 2 {
+	if lost := Add(page, []Entry{Of(done, now.Add(time.Hour)), Of(refused, now.Add(2*time.Hour))}, now); lost != 0 ||
+		len(page.Entries) != 2 {
 		t.Fatalf("%d lost, entries %q", lost, page.Entries)
 	}
 	for _, c := range []struct {
@@ -44,7 +45,8 @@ func TestFindReturnsEntriesUntilTheyExpire(t *testing.T) {
 		{"the other's is not over then", refused, time.Hour, true, true},
 	} {
 		entry, found := Find(page, c.event.Name, now.Add(c.at))
-		if found != c.found || entry.Again != c.again || found && (!entry.Records(c.event.Spec.Payload.Digest) || entry.Records(blob.Digest([]byte("other")))) {
+		if found != c.found || entry.Again != c.again ||
+			found && (!entry.Records(c.event.Spec.Payload.Digest) || entry.Records(blob.Digest([]byte("other")))) {
 			t.Errorf("%s: found %v, %+v", c.sentence, found, entry)
 		}
 	}
@@ -103,8 +105,9 @@ func TestPagesAreNamedByTheHashOfTheDelivery(t *testing.T) {
 	t.Parallel()
 	hash := strings.Repeat("a", 32)
 	for name, want := range map[string]string{
-		"push-" + hash: "tombstones-aa", "pull-request-0f" + hash[2:] + "-r12": "tombstones-0f", "comment-" + hash: "tombstones-aa",
-		"made-by-hand": "", "push-" + hash + "-r123": "", "push-" + hash + "0": "", hash: "", "": "",
+		"push-" + hash: "tombstones-aa", "pull-request-0f" + hash[2:] + "-r12": "tombstones-0f",
+		"comment-" + hash: "tombstones-aa",
+		"made-by-hand":    "", "push-" + hash + "-r123": "", "push-" + hash + "0": "", hash: "", "": "",
 	} {
 		if got := PageOf(name); got != want {
 			t.Errorf("%s: page %q, want %q", name, got, want)

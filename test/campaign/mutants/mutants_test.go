@@ -72,7 +72,8 @@ func TestEachPatchBreaksAnInvariant(t *testing.T) {
 		}
 	}
 	packages := list(t, dirs)
-	compiled := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) { return os.Open(packages[path].Export) })
+	compiled := importer.ForCompiler(token.NewFileSet(), "gc",
+		func(path string) (io.ReadCloser, error) { return os.Open(packages[path].Export) })
 	for patch, files := range changed {
 		if err := compiles(patched(t, patch, files), files, packages, compiled); err != nil {
 			t.Errorf("%s does not compile any more, make it anew: %v", patch, err)
@@ -81,7 +82,8 @@ func TestEachPatchBreaksAnInvariant(t *testing.T) {
 }
 
 func invariants() []string {
-	return []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest", "cancelling", "pairs"}
+	return []string{"I-1", "I-2", "I-3", "I-4", "I-5", "I-6", "I-7", "I-8", "I-9", "I-10", "S21", "pruning", "newest",
+		"cancelling", "pairs"}
 }
 
 // list returns the packages in the folders and all their imports, by path, after compiling the

@@ -48,7 +48,8 @@ func Check(t *testing.T, section string, lines []Line) {
 		return
 	}
 	if os.Getenv("UPDATE") == "" {
-		t.Errorf("docs/errors.md says of %s:\n%s\nThe test has seen (UPDATE=1 writes it):\n%s", section, missing(is, want), missing(want, is))
+		t.Errorf("docs/errors.md says of %s:\n%s\nThe test has seen (UPDATE=1 writes it):\n%s", section, missing(is, want),
+			missing(want, is))
 		return
 	}
 	if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {

@@ -24,7 +24,8 @@ type activity struct {
 // updated notes a change of a full ref, for webhooks and events. The caller holds mu.
 func (g *GitLab) updated(p *project, ref string, up refUpdate) {
 	p.updates[ref] = up
-	p.activities = append(p.activities, activity{id: g.core.NextID(), ref: ref, from: up.before, to: up.after, by: up.by, when: g.now()})
+	p.activities = append(p.activities,
+		activity{id: g.core.NextID(), ref: ref, from: up.before, to: up.after, by: up.by, when: g.now()})
 }
 
 func (a activity) json(g *GitLab, p *project) object {
@@ -51,8 +52,9 @@ func (a activity) json(g *GitLab, p *project) object {
 	}
 	return object{
 		"id": a.id, "project_id": p.id, "action_name": said, "target_id": nil, "target_iid": nil, "target_type": nil,
-		"target_title": nil, "author_id": a.by.id, "author": a.by.json(g), "author_username": a.by.username, "created_at": stamp(a.when),
-		"imported": false, "imported_from": "none",
+		"target_title": nil, "author_id": a.by.id, "author": a.by.json(g), "author_username": a.by.username,
+		"created_at": stamp(a.when),
+		"imported":   false, "imported_from": "none",
 		"push_data": object{
 			"commit_count": count, "action": done, "ref_type": kind, "commit_from": known(a.from), "commit_to": known(a.to),
 			"ref": name, "commit_title": subject, "ref_count": nil,
@@ -82,7 +84,8 @@ func getTag(c *call) answer {
 	commit := c.project.commitJSON(c.g, c.project.db.Commit(sha))
 	target := cmp.Or(c.project.annotated[name], sha)
 	return ok(object{
-		"name": name, "message": "", "target": target, "commit": commit, "release": nil, "protected": false, "created_at": nil,
+		"name": name, "message": "", "target": target, "commit": commit, "release": nil, "protected": false,
+		"created_at": nil,
 	})
 }
 
@@ -93,7 +96,8 @@ func listMRVersions(c *call) answer {
 	slices.Reverse(list)
 	return paged(c, list, func(v version) object {
 		return object{
-			"id": v.id, "head_commit_sha": v.head, "base_commit_sha": m.base(), "start_commit_sha": m.start(), "created_at": stamp(v.when),
+			"id": v.id, "head_commit_sha": v.head, "base_commit_sha": m.base(), "start_commit_sha": m.start(),
+			"created_at":       stamp(v.when),
 			"merge_request_id": m.id, "state": "collected", "real_size": "1", "patch_id_sha": nil,
 		}
 	})

@@ -20,11 +20,13 @@ func TestActivityListsPushes(t *testing.T) {
 	for _, e := range w.get("/events?action=pushed").List(t) {
 		d := e["push_data"].(map[string]any)
 		short := func(name string) string { return fmt.Sprintf("%.7v", d[name]) }
-		got = append(got, fmt.Sprint(text(e, "author_username"), " ", text(e, "action_name"), " ", text(d, "ref_type"), " ", text(d, "ref"), " ", short("commit_from"), " ", short("commit_to")))
+		got = append(got, fmt.Sprint(text(e, "author_username"), " ", text(e, "action_name"), " ", text(d, "ref_type"), " ",
+			text(d, "ref"), " ", short("commit_from"), " ", short("commit_to")))
 	}
 	want := []string{
 		"eve deleted branch feature/x " + w.sha[:7] + " <nil>", "bob pushed new tag v1 <nil> " + w.sha[:7],
-		"eve pushed to branch feature/x " + second[:7] + " " + w.sha[:7], "bob pushed new branch feature/x <nil> " + second[:7],
+		"eve pushed to branch feature/x " + second[:7] + " " + w.sha[:7],
+		"bob pushed new branch feature/x <nil> " + second[:7],
 	}
 	if diff := cmp.Diff(want, got[:4]); diff != "" {
 		t.Errorf("newest first (-want +got):\n%s", diff)
@@ -41,7 +43,8 @@ func TestTag(t *testing.T) {
 	w := newFixture(t, Options{})
 	w.CreateTag(app, "v1/a", w.sha, "bob")
 	tag := w.get("/repository/tags/v1%2Fa").Object(t)
-	if commit := tag["commit"].(map[string]any); text(tag, "name") != "v1/a" || text(tag, "target") != w.sha || text(commit, "id") != w.sha {
+	if commit := tag["commit"].(map[string]any); text(tag, "name") != "v1/a" || text(tag, "target") != w.sha ||
+		text(commit, "id") != w.sha {
 		t.Errorf("%v", tag)
 	}
 	if got := w.get("/repository/tags/v2"); got.Status != 404 {

@@ -46,7 +46,8 @@ func invalid(field, problem string) answer {
 // badToken is the answer to a token that was good once.
 func badToken(why string) answer {
 	a := answer{Status: http.StatusUnauthorized, Body: object{"error": "invalid_token", "error_description": why}}
-	return a.With("WWW-Authenticate", `Bearer realm="Protected by OAuth 2.0", error="invalid_token", error_description="`+why+`"`)
+	return a.With("WWW-Authenticate",
+		`Bearer realm="Protected by OAuth 2.0", error="invalid_token", error_description="`+why+`"`)
 }
 
 func insufficientScope(scope string) answer {

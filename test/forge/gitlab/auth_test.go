@@ -36,7 +36,9 @@ func TestTokens(t *testing.T) {
 		"an unknown token is refused":        {http.Header{"Private-Token": {"glpat-nonsense"}}, "401 401 Unauthorized"},
 		"an expired token is refused":        {http.Header{"Private-Token": {expired}}, "401 invalid_token"},
 		"a revoked token is refused":         {http.Header{"Private-Token": {revoked}}, "401 invalid_token"},
-		"a blocked user is refused":          {http.Header{"Private-Token": {blocked}}, "403 403 Forbidden - Your account has been blocked."},
+		"a blocked user is refused": {
+			http.Header{"Private-Token": {blocked}}, "403 403 Forbidden - Your account has been blocked.",
+		},
 	} {
 		r := w.doWith("GET", at, tc.header, nil)
 		if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {
@@ -96,8 +98,9 @@ func TestRateLimit(t *testing.T) {
 	for range 3 {
 		r := w.get("")
 		h := r.Header
-		got = append(got, strings.TrimSpace(fmt.Sprint(r.Status, " ", h.Get("RateLimit-Limit"), " ", h.Get("RateLimit-Remaining"), " ",
-			h.Get("RateLimit-Reset"), " ", h.Get("Retry-After"))))
+		got = append(got,
+			strings.TrimSpace(fmt.Sprint(r.Status, " ", h.Get("RateLimit-Limit"), " ", h.Get("RateLimit-Remaining"), " ",
+				h.Get("RateLimit-Reset"), " ", h.Get("Retry-After"))))
 		if r.Status == 429 && (string(r.Body) != "Retry later\n" || h.Get("Content-Type") != "text/plain") {
 			t.Errorf("the limit's answer: %s %q", h.Get("Content-Type"), r.Body)
 		}

@@ -191,7 +191,8 @@ func (c *call) compareWith() *project {
 			return p
 		}
 	}
-	panic(traffic.Refuse(refuse(400, fmt.Sprintf("Target project id:%s is not a fork of project id:%s", id, c.r.PathValue("id")))))
+	panic(traffic.Refuse(refuse(400,
+		fmt.Sprintf("Target project id:%s is not a fork of project id:%s", id, c.r.PathValue("id")))))
 }
 
 func getBranch(c *call) answer {
@@ -203,7 +204,8 @@ func getBranch(c *call) answer {
 	p := c.project
 	need, protected := p.protected[name]
 	return ok(object{
-		"name": name, "commit": p.commitJSON(c.g, p.db.Commit(sha)), "protected": protected, "default": name == p.defaultBranch,
+		"name": name, "commit": p.commitJSON(c.g, p.db.Commit(sha)), "protected": protected,
+		"default":             name == p.defaultBranch,
 		"merged":              name != p.defaultBranch && slices.Contains(p.db.Ancestors(p.branches[p.defaultBranch]), sha),
 		"developers_can_push": !protected || need <= Developer, "developers_can_merge": !protected || need <= Developer,
 		"can_push": p.mayPush(c.user, name), "web_url": p.web(c.g) + "/-/tree/" + name,

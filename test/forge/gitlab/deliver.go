@@ -50,7 +50,9 @@ func (g *GitLab) deliver(h *hook, event string, payload any) Delivery {
 	if err != nil {
 		invalidUse("building a %s: %v", event, err)
 	}
-	d := Delivery{Key: traffic.NewUUID(), Event: event, Project: h.project.path, Body: body, hook: h.id, Header: http.Header{}}
+	d := Delivery{
+		Key: traffic.NewUUID(), Event: event, Project: h.project.path, Body: body, hook: h.id, Header: http.Header{},
+	}
 	for k, v := range map[string]string{
 		"Accept": "*/*", "Content-Type": "application/json", "User-Agent": "GitLab/18.6.0", "Idempotency-Key": d.Key,
 		"X-Gitlab-Event": event, "X-Gitlab-Instance": g.web(), "X-Gitlab-Webhook-UUID": traffic.NewUUID(),

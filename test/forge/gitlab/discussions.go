@@ -28,7 +28,8 @@ func (n *note) onCommit(g *GitLab) object {
 	return object{
 		"id": n.id, "type": nil, "body": n.body, "attachment": nil, "author": n.by.json(g), "created_at": stamp(n.created),
 		"updated_at": stamp(n.updated), "system": n.system, notedID: nil, notedType: "Commit", "project_id": n.project.id,
-		"resolvable": false, "confidential": false, "internal": false, "imported": false, notedIID: nil, "commands_changes": object{},
+		"resolvable": false, "confidential": false, "internal": false, "imported": false, notedIID: nil,
+		"commands_changes": object{},
 	}
 }
 

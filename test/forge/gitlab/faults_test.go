@@ -18,17 +18,24 @@ func TestFaultActions(t *testing.T) {
 		applied bool
 		header  map[string]string
 	}{
-		"the limit":                 {RateLimited(at0, at0.Add(7*time.Second)), "429 ", false, map[string]string{"Retry-After": "7"}},
-		"401":                       {Unauthorized401(), "401 401 Unauthorized", false, nil},
-		"401 of a revoked token":    {Revoked401(), "401 invalid_token", false, nil},
-		"403":                       {Forbidden403(), "403 403 Forbidden", false, nil},
-		"403 of a scope":            {InsufficientScope403(), "403 insufficient_scope", false, nil},
-		"404":                       {NotFound404(), "404 404 Project Not Found", false, nil},
-		"409":                       {Conflict409(), "409 Another update to this commit status is in progress", false, nil},
-		"500":                       {InternalError500(), "500 500 Internal Server Error", false, nil},
-		"503":                       {ReadOnly503(), "503 You cannot perform write operations on a read-only instance", false, nil},
-		"a refused transition":      {CannotTransition400("run", "running"), `400 Cannot transition status via :run from :running (Reason(s): Status cannot transition via "run")`, false, nil},
-		"the edge's page":           {forge.ServerError502HTML(), "502 ", false, map[string]string{"Content-Type": "text/html; charset=utf-8"}},
+		"the limit": {
+			RateLimited(at0, at0.Add(7*time.Second)), "429 ", false, map[string]string{"Retry-After": "7"},
+		},
+		"401":                    {Unauthorized401(), "401 401 Unauthorized", false, nil},
+		"401 of a revoked token": {Revoked401(), "401 invalid_token", false, nil},
+		"403":                    {Forbidden403(), "403 403 Forbidden", false, nil},
+		"403 of a scope":         {InsufficientScope403(), "403 insufficient_scope", false, nil},
+		"404":                    {NotFound404(), "404 404 Project Not Found", false, nil},
+		"409":                    {Conflict409(), "409 Another update to this commit status is in progress", false, nil},
+		"500":                    {InternalError500(), "500 500 Internal Server Error", false, nil},
+		"503": {
+			ReadOnly503(), "503 You cannot perform write operations on a read-only instance", false, nil,
+		},
+		"a refused transition": {CannotTransition400("run", "running"),
+			`400 Cannot transition status via :run from :running (Reason(s): Status cannot transition via "run")`, false, nil},
+		"the edge's page": {
+			forge.ServerError502HTML(), "502 ", false, map[string]string{"Content-Type": "text/html; charset=utf-8"},
+		},
 		"an answer of one's own":    {forge.Answer(418, nil, `{"message":"tea"}`), "418 tea", false, nil},
 		"a dropped connection":      {forge.Drop(), "0 ", false, nil},
 		"applied, then 502":         {forge.ApplyThenAnswer(502), "502 ", true, nil},

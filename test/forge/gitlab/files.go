@@ -105,7 +105,8 @@ func (c *call) treeByKey(lines []treeLine, p pageOf) answer {
 	to := min(from+p.per, len(lines))
 	a := ok(showLines(lines[from:to]))
 	if to-from == p.per {
-		a = a.With("Link", c.link(url.Values{"page_token": {tokenOf(lines[to-1])}, "per_page": {strconv.Itoa(p.per)}}, "next"))
+		a = a.With("Link", c.link(url.Values{"page_token": {tokenOf(lines[to-1])}, "per_page": {strconv.Itoa(p.per)}},
+			"next"))
 	}
 	return a
 }

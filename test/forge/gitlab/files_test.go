@@ -76,7 +76,8 @@ func TestTreePages(t *testing.T) {
 	full := w.get("/repository/tree?pagination=keyset&per_page=3")
 	if m := link.FindStringSubmatch(full.Header.Get("Link")); m == nil {
 		t.Error("a full page has no next link")
-	} else if r := w.do("GET", strings.TrimPrefix(m[1], w.URL()), w.token, nil); len(r.List(t)) != 0 || r.Header.Get("Link") != "" {
+	} else if r := w.do("GET", strings.TrimPrefix(m[1], w.URL()), w.token, nil); len(r.List(t)) != 0 ||
+		r.Header.Get("Link") != "" {
 		t.Errorf("the page after it: %s, Link %q", r.Body, r.Header.Get("Link"))
 	}
 	// A first numbered page promises a second one whether there is one or not.
@@ -96,7 +97,8 @@ func TestFiles(t *testing.T) {
 		text(f, "file_name") != "a b.md" || f["size"] != 2.0 || r.Header.Get("X-Gitlab-Commit-Id") != later {
 		t.Errorf("a file: %v %v", f, err)
 	}
-	if r := w.do("HEAD", at+"/repository/files/README.md?ref=main", w.token, nil); r.Status != 200 || r.Header.Get("X-Gitlab-Size") != "6" || len(r.Body) > 0 {
+	if r := w.do("HEAD", at+"/repository/files/README.md?ref=main", w.token, nil); r.Status != 200 ||
+		r.Header.Get("X-Gitlab-Size") != "6" || len(r.Body) > 0 {
 		t.Errorf("metadata only: %d %v", r.Status, r.Header)
 	}
 	for path, want := range map[string]string{
@@ -127,7 +129,8 @@ func TestLongListsAreNotCounted(t *testing.T) {
 	}
 	headers := func(query string) string {
 		h := w.get("/repository/commits/" + w.sha + "/statuses" + query).Header
-		return fmt.Sprintf("total=%s pages=%s page=%s next=%s prev=%s last=%v", h.Get("X-Total"), h.Get("X-Total-Pages"), h.Get("X-Page"),
+		return fmt.Sprintf("total=%s pages=%s page=%s next=%s prev=%s last=%v", h.Get("X-Total"), h.Get("X-Total-Pages"),
+			h.Get("X-Page"),
 			h.Get("X-Next-Page"), h.Get("X-Prev-Page"), strings.Contains(h.Get("Link"), `rel="last"`))
 	}
 	for query, want := range map[string]string{

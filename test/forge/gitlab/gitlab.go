@@ -100,7 +100,8 @@ func New(o Options) *GitLab {
 	}
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()
-	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.mux, func() *State { return &State{traffic.ViewOf(g.Host), g} })
+	g.Host = traffic.NewHost[*State, Write](g.core, o.Addr, g.mux,
+		func() *State { return &State{traffic.ViewOf(g.Host), g} })
 	look := func(string) func() { return g.lock() }
 	g.Pushes = gitdb.NewPushes(g.act, look, func(path string) gitdb.Target { return g.target(g.mustProject(path)) })
 	return g

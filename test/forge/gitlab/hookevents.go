@@ -52,7 +52,8 @@ func statusesOf(text string) (wanted []string, valid bool) {
 	}
 	wanted = strings.Split(text, ",")
 	return wanted, !slices.ContainsFunc(wanted, func(status string) bool {
-		return http.StatusText(numberIn(status)) == "" && !slices.Contains([]string{"successful", "client_failure", "server_failure"}, status)
+		return http.StatusText(numberIn(status)) == "" &&
+			!slices.Contains([]string{"successful", "client_failure", "server_failure"}, status)
 	})
 }
 
@@ -70,7 +71,9 @@ func numberIn(text string) int {
 // hasStatus reports whether an attempt is one of those that are wanted; nothing wanted is all. No
 // answer counts as the server's failure.
 func (d *DeliveryRecord) hasStatus(wanted []string) bool {
-	kind := map[int]string{0: "server_failure", 2: "successful", 4: "client_failure", 5: "server_failure"}[d.StatusCode/100]
+	kind := map[int]string{
+		0: "server_failure", 2: "successful", 4: "client_failure", 5: "server_failure",
+	}[d.StatusCode/100]
 	return wanted == nil || slices.Contains(wanted, kind) || slices.Contains(wanted, d.Status)
 }
 
@@ -133,7 +136,8 @@ func resendHookEvent(c *call) answer {
 		return answer{Status: http.StatusTooManyRequests, Body: object{
 			"message": object{"error": "This endpoint has been requested too many times. Try again later."}}}
 	}
-	i := slices.IndexFunc(g.deliveries, func(d *DeliveryRecord) bool { return d.HookID == h.id && d.ID == c.number("event") })
+	i := slices.IndexFunc(g.deliveries,
+		func(d *DeliveryRecord) bool { return d.HookID == h.id && d.ID == c.number("event") })
 	if i < 0 || g.now().Sub(g.deliveries[i].At) >= eventsKept {
 		return noRecord()
 	}
@@ -141,7 +145,8 @@ func resendHookEvent(c *call) answer {
 	if was.URL != h.url {
 		return refuse(http.StatusUnprocessableEntity, "The hook URL has changed, and this log entry cannot be retried")
 	}
-	d := Delivery{Key: was.Key, Event: was.Event, Project: h.project.path, Header: was.header.Clone(), Body: redacted(was.body), hook: h.id}
+	d := Delivery{Key: was.Key, Event: was.Event, Project: h.project.path, Header: was.header.Clone(),
+		Body: redacted(was.body), hook: h.id}
 	d.Header.Set("X-Gitlab-Webhook-UUID", traffic.NewUUID())
 	d.Header.Set("X-Gitlab-Event-UUID", traffic.NewUUID())
 	d.SetToken(h.token)

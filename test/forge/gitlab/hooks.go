@@ -57,7 +57,9 @@ func (g *GitLab) AddHook(project, url, token string, events ...string) int64 {
 	if len(events) == 0 {
 		events = []string{PushHook, TagPushHook, MergeRequestHook, NoteHook}
 	}
-	h := &hook{id: g.core.NextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now()}
+	h := &hook{
+		id: g.core.NextID(), project: g.mustProject(project), url: url, token: token, events: events, created: g.now(),
+	}
 	g.hooks[h.id] = h
 	return h.id
 }
@@ -139,7 +141,8 @@ func (h *hook) json(g *GitLab) object {
 		"id": h.id, "url": h.url, "name": nil, "description": nil, "project_id": h.project.id, "created_at": stamp(h.created),
 		"push_events": has(PushHook), "tag_push_events": has(TagPushHook), "merge_requests_events": has(MergeRequestHook),
 		"note_events": has(NoteHook), "enable_ssl_verification": true, "push_events_branch_filter": "",
-		"alert_status": h.alert(g), "disabled_until": stamp(h.until), "url_variables": []object{}, "custom_headers": []object{},
+		"alert_status": h.alert(g), "disabled_until": stamp(h.until), "url_variables": []object{},
+		"custom_headers": []object{},
 	}
 }
 

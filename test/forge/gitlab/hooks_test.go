@@ -85,7 +85,8 @@ func TestFailingHookIsPaused(t *testing.T) {
 	got = append(got, send())
 	rc.Code.Store(302)
 	got = append(got, send())
-	want := []string{"400 executable 1 0", "400 executable 2 0", "400 executable 3 0", "400 temporarily_disabled 4 60", "not sent",
+	want := []string{"400 executable 1 0", "400 executable 2 0", "400 executable 3 0", "400 temporarily_disabled 4 60",
+		"not sent",
 		"500 temporarily_disabled 5 120", "200 executable 0 0", "302 executable 0 0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a hook whose receiver fails (-want +got):\n%s", diff)
@@ -122,7 +123,8 @@ func TestDeliveryThatFails(t *testing.T) {
 	}
 	w.opts.DeliveryTimeout = time.Minute // on a busy machine it may take a while to be refused
 	for range 4 {
-		if code, _, err := w.Deliver(t.Context(), "http://127.0.0.1:1", d); code != 0 || err == nil || errors.Is(err, ErrHookDisabled) {
+		if code, _, err := w.Deliver(t.Context(), "http://127.0.0.1:1", d); code != 0 || err == nil ||
+			errors.Is(err, ErrHookDisabled) {
 			t.Errorf("no receiver: %d %v", code, err)
 		}
 	}

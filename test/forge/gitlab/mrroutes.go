@@ -75,9 +75,11 @@ func (m *mergeRequest) json(g *GitLab) object {
 		"merge_status": "can_be_merged", "detailed_merge_status": status, "sha": m.head,
 		"merge_commit_sha": nil, "squash_commit_sha": nil, "discussion_locked": nil,
 		"should_remove_source_branch": nil, "force_remove_source_branch": false, "prepared_at": stamp(m.created),
-		"reference":  "!" + itoa(m.iid),
-		"references": object{"short": "!" + itoa(m.iid), "relative": "!" + itoa(m.iid), "full": m.target.path + "!" + itoa(m.iid)},
-		"web_url":    m.web(g), "squash": false, "has_conflicts": false, "blocking_discussions_resolved": true,
+		"reference": "!" + itoa(m.iid),
+		"references": object{
+			"short": "!" + itoa(m.iid), "relative": "!" + itoa(m.iid), "full": m.target.path + "!" + itoa(m.iid),
+		},
+		"web_url": m.web(g), "squash": false, "has_conflicts": false, "blocking_discussions_resolved": true,
 	}
 	if m.state != "opened" {
 		o["closed_at"] = stamp(m.closed)

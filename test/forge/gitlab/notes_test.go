@@ -45,7 +45,8 @@ func TestNotes(t *testing.T) {
 	w.Commit(app, "topic", Change{Files: map[string]string{"a": "2"}})
 	theirs := w.AddNote(app, 1, "bob", "two")
 	mine := notes + "/" + itoa(int64(first["id"].(float64)))
-	if r := w.do("PUT", mine, w.token, map[string]any{"body": "one, edited"}); r.Status != 200 || text(r.Object(t), "body") != "one, edited" {
+	if r := w.do("PUT", mine, w.token, map[string]any{"body": "one, edited"}); r.Status != 200 ||
+		text(r.Object(t), "body") != "one, edited" {
 		t.Errorf("an edit: %d %s", r.Status, r.Body)
 	}
 	list := func(query string) string {
@@ -70,15 +71,22 @@ func TestNotes(t *testing.T) {
 		body         any
 		want         string
 	}{
-		"another's note is not the bot's": {"PUT", notes + "/" + itoa(theirs), map[string]any{"body": "x"}, "403 403 Forbidden"},
-		"nor may the bot delete it":       {"DELETE", notes + "/" + itoa(theirs), nil, "403 403 Forbidden"},
-		"an unknown note":                 {"PUT", notes + "/7", map[string]any{"body": "x"}, "404 404 Not found"},
-		"a note needs a body":             {"POST", notes, map[string]any{}, "400 body is missing"},
-		"a blank note":                    {"POST", notes, map[string]any{"body": " \n"}, `400 400 Bad request - Note {:note=>["can't be blank"]}`},
-		"a note of a million and one":     {"POST", notes, map[string]any{"body": strings.Repeat("é", maxNote+1)}, `400 400 Bad request - Note {:note=>["is too long (maximum is 1000000 characters)"]}`},
-		"a note of a million characters":  {"POST", notes, map[string]any{"body": strings.Repeat("é", maxNote)}, "201"},
-		"an unknown merge request":        {"POST", at + "/merge_requests/9/notes", map[string]any{"body": "x"}, "404 404 MergeRequest Not Found"},
-		"the bot deletes its own":         {"DELETE", mine, nil, "204"},
+		"another's note is not the bot's": {
+			"PUT", notes + "/" + itoa(theirs), map[string]any{"body": "x"}, "403 403 Forbidden",
+		},
+		"nor may the bot delete it": {"DELETE", notes + "/" + itoa(theirs), nil, "403 403 Forbidden"},
+		"an unknown note":           {"PUT", notes + "/7", map[string]any{"body": "x"}, "404 404 Not found"},
+		"a note needs a body":       {"POST", notes, map[string]any{}, "400 body is missing"},
+		"a blank note": {
+			"POST", notes, map[string]any{"body": " \n"}, `400 400 Bad request - Note {:note=>["can't be blank"]}`,
+		},
+		"a note of a million and one": {"POST", notes, map[string]any{"body": strings.Repeat("é", maxNote+1)},
+			`400 400 Bad request - Note {:note=>["is too long (maximum is 1000000 characters)"]}`},
+		"a note of a million characters": {"POST", notes, map[string]any{"body": strings.Repeat("é", maxNote)}, "201"},
+		"an unknown merge request": {
+			"POST", at + "/merge_requests/9/notes", map[string]any{"body": "x"}, "404 404 MergeRequest Not Found",
+		},
+		"the bot deletes its own": {"DELETE", mine, nil, "204"},
 	} {
 		r := w.do(tc.method, tc.path, w.token, tc.body)
 		if got := strings.TrimSpace(fmt.Sprint(r.Status, " ", r.said())); got != tc.want {

@@ -54,7 +54,8 @@ type orderOf struct {
 // order reads order_by, whose default and other value are given, and sort.
 func (c *call) order(column, sort, other string) orderOf {
 	by, way := cmp.Or(c.text("order_by"), column), cmp.Or(c.text("sort"), sort)
-	for name, valid := range map[string]bool{"order_by": by == column || by == other, "sort": way == "asc" || way == "desc"} {
+	for name, valid := range map[string]bool{"order_by": by == column || by == other, "sort": way == "asc" ||
+		way == "desc"} {
 		if !valid {
 			panic(traffic.Refuse(badParameter(name + " does not have a valid value")))
 		}

@@ -39,19 +39,24 @@ func TestPushDelivery(t *testing.T) {
 	shape := func(ref string) string {
 		d := w.PushDelivery(PushEvent{Project: app, Ref: ref})
 		b := body(t, d)
-		return fmt.Sprintf("%s: %s %.7s..%.7s checkout=%.7v commits=%d of %v by %s protected=%v", d.Event, b["object_kind"], b["before"], b["after"],
+		return fmt.Sprintf("%s: %s %.7s..%.7s checkout=%.7v commits=%d of %v by %s protected=%v", d.Event, b["object_kind"],
+			b["before"], b["after"],
 			b["checkout_sha"], len(b["commits"].([]any)), b["total_commits_count"], b["user_username"], b["ref_protected"])
 	}
 	none := gitdb.ZeroSHA[:7]
 	second := w.Commit(app, "main", Change{Author: "bob", Files: map[string]string{"b": "1", "README.md": Deleted}})
 	b := body(t, w.PushDelivery(PushEvent{Project: app, Ref: "refs/heads/main"}))
 	cm := b["commits"].([]any)[0].(map[string]any)
-	want := map[string]any{"web": w.project.WebURL, "clone": w.project.CloneURL, "path": app, "namespace": "org/team", "level": 0.0,
-		"branch": "main", "id": float64(w.project.ID), "added": []any{"b"}, "removed": []any{"README.md"}, "modified": []any{},
+	want := map[string]any{"web": w.project.WebURL, "clone": w.project.CloneURL, "path": app, "namespace": "org/team",
+		"level":  0.0,
+		"branch": "main", "id": float64(w.project.ID), "added": []any{"b"}, "removed": []any{"README.md"},
+		"modified": []any{},
 		"homepage": w.project.WebURL, "message": "change", "email": "[REDACTED]"}
-	got := map[string]any{"web": dig(b, "project.web_url"), "clone": dig(b, "project.git_http_url"), "path": dig(b, "project.path_with_namespace"),
-		"namespace": dig(b, "project.namespace"), "level": dig(b, "project.visibility_level"), "branch": dig(b, "project.default_branch"),
-		"id": b["project_id"], "added": cm["added"], "removed": cm["removed"], "modified": cm["modified"],
+	got := map[string]any{"web": dig(b, "project.web_url"), "clone": dig(b, "project.git_http_url"),
+		"path":      dig(b, "project.path_with_namespace"),
+		"namespace": dig(b, "project.namespace"), "level": dig(b, "project.visibility_level"),
+		"branch": dig(b, "project.default_branch"),
+		"id":     b["project_id"], "added": cm["added"], "removed": cm["removed"], "modified": cm["modified"],
 		"homepage": dig(b, "repository.homepage"), "message": cm["message"], "email": dig(cm, "author.email")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a push (-want +got):\n%s", diff)
@@ -72,9 +77,11 @@ func TestPushDelivery(t *testing.T) {
 	w.SetBranch(app, "many", head, "bob")
 	lines = append(lines, shape("refs/heads/many"))
 	wanted := []string{
-		"Push Hook: push " + w.sha[:7] + ".." + second[:7] + " checkout=" + second[:7] + " commits=1 of 1 by bob protected=false",
+		"Push Hook: push " + w.sha[:7] + ".." + second[:7] + " checkout=" + second[:7] +
+			" commits=1 of 1 by bob protected=false",
 		"Push Hook: push " + none + ".." + second[:7] + " checkout=" + second[:7] + " commits=0 of 0 by bob protected=false",
-		"Tag Push Hook: tag_push " + none + ".." + second[:7] + " checkout=" + second[:7] + " commits=1 of 1 by bob protected=false",
+		"Tag Push Hook: tag_push " + none + ".." + second[:7] + " checkout=" + second[:7] +
+			" commits=1 of 1 by bob protected=false",
 		"Push Hook: push " + second[:7] + ".." + none + " checkout=<nil> commits=0 of 0 by bob protected=false",
 		"Push Hook: push " + none + ".." + head[:7] + " checkout=" + head[:7] + " commits=20 of 21 by bob protected=true",
 	}
@@ -87,7 +94,9 @@ func TestMergeRequestDelivery(t *testing.T) {
 	w := newFixture(t, Options{})
 	fork := w.CreateProject("eve/app", ProjectOptions{ForkOf: app})
 	one := w.Commit("eve/app", "topic", Change{Author: "eve", Files: map[string]string{"a": "1"}})
-	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve", Draft: true})
+	iid := w.OpenMergeRequest(NewMergeRequest{
+		Target: app, Source: "eve/app", SourceBranch: "topic", Author: "eve", Draft: true,
+	})
 	told := func() map[string]any {
 		return body(t, w.MergeRequestDelivery(MergeRequestEvent{Project: app, IID: iid}))
 	}
@@ -96,15 +105,19 @@ func TestMergeRequestDelivery(t *testing.T) {
 		changes := b["changes"].(map[string]any)
 		delete(changes, "updated_at")
 		keys := slices.Sorted(maps.Keys(changes))
-		return fmt.Sprintf("%v by %v: %v draft=%v last=%.7v oldrev=%.7v changes=%v", dig(b, "object_attributes.action"), dig(b, "user.username"),
+		return fmt.Sprintf("%v by %v: %v draft=%v last=%.7v oldrev=%.7v changes=%v", dig(b, "object_attributes.action"),
+			dig(b, "user.username"),
 			dig(b, "object_attributes.state"), dig(b, "object_attributes.draft"), dig(b, "object_attributes.last_commit.id"),
 			dig(b, "object_attributes.oldrev"), keys)
 	}
 	b := told()
-	want := map[string]any{"kind": "merge_request", "type": "merge_request", "project": app, "source": "eve/app", "target": app,
+	want := map[string]any{"kind": "merge_request", "type": "merge_request", "project": app, "source": "eve/app",
+		"target":   app,
 		"sourceID": float64(fork.ID), "targetID": float64(w.project.ID), "iid": 1.0, "email": "[REDACTED]"}
-	got := map[string]any{"kind": b["object_kind"], "type": b["event_type"], "project": dig(b, "project.path_with_namespace"),
-		"source": dig(b, "object_attributes.source.path_with_namespace"), "target": dig(b, "object_attributes.target.path_with_namespace"),
+	got := map[string]any{"kind": b["object_kind"], "type": b["event_type"],
+		"project":  dig(b, "project.path_with_namespace"),
+		"source":   dig(b, "object_attributes.source.path_with_namespace"),
+		"target":   dig(b, "object_attributes.target.path_with_namespace"),
 		"sourceID": dig(b, "object_attributes.source_project_id"), "targetID": dig(b, "object_attributes.target_project_id"),
 		"iid": dig(b, "object_attributes.iid"), "email": dig(b, "user.email")}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -118,7 +131,8 @@ func TestMergeRequestDelivery(t *testing.T) {
 	w.SetLabels(app, iid, "alice", "ok-to-test")
 	lines = append(lines, shape())
 	labels := dig(told(), "changes.labels").(map[string]any)
-	if len(labels["previous"].([]any)) != 0 || text(labels["current"].([]any)[0].(map[string]any), "title") != "ok-to-test" {
+	if len(labels["previous"].([]any)) != 0 ||
+		text(labels["current"].([]any)[0].(map[string]any), "title") != "ok-to-test" {
 		t.Errorf("labels: %v", labels)
 	}
 	w.CloseMergeRequest(app, iid, "alice")
@@ -176,13 +190,16 @@ func TestNoteDelivery(t *testing.T) {
 	iid := w.OpenMergeRequest(NewMergeRequest{Target: app, SourceBranch: "topic"})
 	d := w.NoteDelivery(w.AddNote(app, iid, "bob", "/retest"))
 	b := body(t, d)
-	if d.Event != NoteHook || dig(b, "object_attributes.note") != "/retest" || dig(b, "object_attributes."+notedType) != "MergeRequest" ||
-		dig(b, "object_attributes.action") != "create" || dig(b, "merge_request.iid") != 1.0 || dig(b, "merge_request.state") != "opened" ||
+	if d.Event != NoteHook || dig(b, "object_attributes.note") != "/retest" ||
+		dig(b, "object_attributes."+notedType) != "MergeRequest" ||
+		dig(b, "object_attributes.action") != "create" || dig(b, "merge_request.iid") != 1.0 ||
+		dig(b, "merge_request.state") != "opened" ||
 		dig(b, "user.username") != "bob" || b["commit"] != nil {
 		t.Errorf("a note on a merge request: %s", d.Body)
 	}
 	b = body(t, w.NoteDelivery(w.AddCommitNote(app, w.sha, "bob", "/test x")))
-	if dig(b, "object_attributes."+notedType) != "Commit" || dig(b, "object_attributes.commit_id") != w.sha || dig(b, "commit.id") != w.sha ||
+	if dig(b, "object_attributes."+notedType) != "Commit" || dig(b, "object_attributes.commit_id") != w.sha ||
+		dig(b, "commit.id") != w.sha ||
 		b["merge_request"] != nil {
 		t.Errorf("a note on a commit: %v", b)
 	}
@@ -192,7 +209,8 @@ func TestCustomEvent(t *testing.T) {
 	w := newFixture(t, Options{})
 	d := w.EventDelivery(w.hook, "Pipeline Hook", map[string]any{"object_kind": "pipeline"})
 	d.SetToken("wrong")
-	if d.Header.Get("X-Gitlab-Token") != "wrong" || d.Header.Get("X-Gitlab-Event") != "Pipeline Hook" || !json.Valid(d.Body) {
+	if d.Header.Get("X-Gitlab-Token") != "wrong" || d.Header.Get("X-Gitlab-Event") != "Pipeline Hook" ||
+		!json.Valid(d.Body) {
 		t.Errorf("%v %s", d.Header, d.Body)
 	}
 	d.SetToken("")

@@ -29,7 +29,8 @@ func TestMembers(t *testing.T) {
 		return fmt.Sprint(m["access_level"], " ", m["state"])
 	}
 	for name, want := range map[string]string{
-		"ann": "50 active", "ben": "30 active", "cat": "10 active", "dan": "40 blocked", "eve": "404 404 Not found", "zoe": "404 404 Not found",
+		"ann": "50 active", "ben": "30 active", "cat": "10 active", "dan": "40 blocked", "eve": "404 404 Not found",
+		"zoe": "404 404 Not found",
 	} {
 		if got := of(name); got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)
@@ -50,7 +51,8 @@ func TestOwnerOfPersonalProject(t *testing.T) {
 	tok := w.CreateToken(NewToken{User: "eve"})
 	p := w.do("GET", api+"/projects/"+itoa(fork.ID), tok.Value, nil).Object(t)
 	parent := p["forked_from_project"].(map[string]any)
-	if text(p, "path_with_namespace") != "eve/app" || parent["id"] != float64(w.project.ID) || text(p, "web_url") != fork.WebURL ||
+	if text(p, "path_with_namespace") != "eve/app" || parent["id"] != float64(w.project.ID) ||
+		text(p, "web_url") != fork.WebURL ||
 		text(p, "visibility") != Private || text(p, "default_branch") != "main" {
 		t.Errorf("a fork: %v", p)
 	}
@@ -62,10 +64,12 @@ func TestOwnerOfPersonalProject(t *testing.T) {
 func TestUserOfToken(t *testing.T) {
 	w := newFixture(t, Options{ExternalURL: "https://gitlab.example.com"})
 	me := w.do("GET", api+"/user", w.token, nil).Object(t)
-	if me["bot"] != true || me["id"] != float64(w.bot.ID) || !strings.HasPrefix(text(me, "username"), "project_"+itoa(w.project.ID)+"_bot_") {
+	if me["bot"] != true || me["id"] != float64(w.bot.ID) ||
+		!strings.HasPrefix(text(me, "username"), "project_"+itoa(w.project.ID)+"_bot_") {
 		t.Errorf("the bot: %v", me)
 	}
-	if text(me, "web_url") != "https://gitlab.example.com/"+w.bot.Username || w.project.WebURL != "https://gitlab.example.com/"+app {
+	if text(me, "web_url") != "https://gitlab.example.com/"+w.bot.Username ||
+		w.project.WebURL != "https://gitlab.example.com/"+app {
 		t.Errorf("web URLs: %v, %s", me["web_url"], w.project.WebURL)
 	}
 }
@@ -91,7 +95,8 @@ func TestMembersOfGroups(t *testing.T) {
 		return strings.Join(all, " ")
 	}
 	for path, want := range map[string]string{
-		"org%2Fteam%2Fsub": "ann ben", "org": "ann", "secret": "404 404 Group Not Found", "nowhere": "404 404 Group Not Found",
+		"org%2Fteam%2Fsub": "ann ben", "org": "ann", "secret": "404 404 Group Not Found",
+		"nowhere": "404 404 Group Not Found",
 	} {
 		if got := names(path); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %s, want %s", path, got, want)

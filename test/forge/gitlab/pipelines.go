@@ -48,7 +48,8 @@ func (g *GitLab) NativePipeline(project, ref, sha string) int64 {
 	pl := &pipeline{id: g.core.NextID(), project: p, sha: sha, ref: ref, user: by, created: g.now()}
 	g.pipelines = append(g.pipelines, pl)
 	g.statuses = append(g.statuses, &status{
-		id: g.core.NextID(), pipeline: pl, name: "job", state: "success", ref: ref, user: by, created: g.now(), finished: g.now(),
+		id: g.core.NextID(), pipeline: pl, name: "job", state: "success", ref: ref, user: by, created: g.now(),
+		finished: g.now(),
 	})
 	return pl.id
 }

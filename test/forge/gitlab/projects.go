@@ -77,7 +77,8 @@ func (g *GitLab) CreateProject(path string, o ProjectOptions) Project {
 	p := &project{
 		id: g.core.NextID(), path: path, visibility: cmp.Or(o.Visibility, Private),
 		defaultBranch: cmp.Or(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
-		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{}, updates: map[string]refUpdate{},
+		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
+		updates: map[string]refUpdate{},
 		members: map[int64]Level{}, protected: map[string]Level{}, labels: map[string]int64{},
 	}
 	if space := path[:slash]; o.ForkOf != "" && g.groups[key(space)] == nil {

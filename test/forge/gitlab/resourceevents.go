@@ -27,7 +27,8 @@ func (m *mergeRequest) relabelled(g *GitLab, by *user, before []string) {
 	note := func(what string, these, but []string) {
 		for _, name := range these {
 			if !slices.Contains(but, name) {
-				m.labelEvents = append(m.labelEvents, resourceEvent{id: g.core.NextID(), by: by, when: g.now(), what: what, name: name})
+				m.labelEvents = append(m.labelEvents,
+					resourceEvent{id: g.core.NextID(), by: by, when: g.now(), what: what, name: name})
 			}
 		}
 	}
@@ -36,7 +37,9 @@ func (m *mergeRequest) relabelled(g *GitLab, by *user, before []string) {
 }
 
 func (e resourceEvent) json(g *GitLab, m *mergeRequest) object {
-	return object{"id": e.id, "user": e.by.json(g), "created_at": stamp(e.when), "resource_type": "MergeRequest", "resource_id": m.id}
+	return object{
+		"id": e.id, "user": e.by.json(g), "created_at": stamp(e.when), "resource_type": "MergeRequest", "resource_id": m.id,
+	}
 }
 
 func listStateEvents(c *call) answer {

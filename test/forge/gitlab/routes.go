@@ -65,7 +65,8 @@ type route struct {
 
 func (g *GitLab) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, list := range [][]route{projectRoutes(), repositoryRoutes(), mergeRequestRoutes(), statusRoutes(), hookRoutes()} {
+	for _, list := range [][]route{projectRoutes(), repositoryRoutes(), mergeRequestRoutes(), statusRoutes(),
+		hookRoutes()} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" /api/v4"+rt.pattern, g.serve(rt))
 		}

@@ -72,13 +72,21 @@ func TestStatusFields(t *testing.T) {
 		fields map[string]any
 		want   string
 	}{
-		"255 characters of any size are taken":           {map[string]any{"description": ok255}, "201"},
-		"a description of 256 characters is refused":     {map[string]any{"description": long}, `400 {"description":["` + tooLong + `"]}`},
-		"a link of 256 characters is refused":            {map[string]any{"target_url": "https://" + long}, `400 {"target_url":["` + tooLong + `"]}`},
-		"a ref of 256 characters is refused":             {map[string]any{"ref": long}, `400 {"ref":["` + tooLong + `"]}`},
-		"a link must be one of the web":                  {map[string]any{"target_url": "git://x"}, `400 {"target_url":["is blocked: Only allowed schemes are http, https"]}`},
-		"the state is needed":                            {map[string]any{"state": ""}, "400 state is missing"},
-		"an unknown pipeline is refused":                 {map[string]any{"pipeline_id": 7}, "404 404 Pipeline for pipeline_id, sha and ref Not Found"},
+		"255 characters of any size are taken": {map[string]any{"description": ok255}, "201"},
+		"a description of 256 characters is refused": {
+			map[string]any{"description": long}, `400 {"description":["` + tooLong + `"]}`,
+		},
+		"a link of 256 characters is refused": {
+			map[string]any{"target_url": "https://" + long}, `400 {"target_url":["` + tooLong + `"]}`,
+		},
+		"a ref of 256 characters is refused": {map[string]any{"ref": long}, `400 {"ref":["` + tooLong + `"]}`},
+		"a link must be one of the web": {
+			map[string]any{"target_url": "git://x"}, `400 {"target_url":["is blocked: Only allowed schemes are http, https"]}`,
+		},
+		"the state is needed": {map[string]any{"state": ""}, "400 state is missing"},
+		"an unknown pipeline is refused": {
+			map[string]any{"pipeline_id": 7}, "404 404 Pipeline for pipeline_id, sha and ref Not Found",
+		},
 		"without a name it is context, then the default": {map[string]any{"context": "other"}, "201"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,13 +117,15 @@ func TestPostStatusNeedsRights(t *testing.T) {
 		sha   string
 		want  string
 	}{
-		"a developer may":                                   {Developer, ScopeAPI, "", "201"},
-		"a reporter may not":                                {Reporter, ScopeAPI, "", "403 403 Forbidden"},
-		"a guest may not":                                   {Guest, ScopeAPI, "", "403 403 Forbidden"},
-		"who is no member does not see the project":         {NoAccess, ScopeAPI, "", "404 404 Project Not Found"},
-		"a token to read may not":                           {Developer, ScopeReadAPI, "", "403 insufficient_scope"},
-		"a token for repositories may not":                  {Owner, ScopeReadRepository, "", "403 insufficient_scope"},
-		"an unknown commit is refused":                      {Developer, ScopeAPI, strings.Repeat("0", 40), "404 404 Commit Not Found"},
+		"a developer may":                           {Developer, ScopeAPI, "", "201"},
+		"a reporter may not":                        {Reporter, ScopeAPI, "", "403 403 Forbidden"},
+		"a guest may not":                           {Guest, ScopeAPI, "", "403 403 Forbidden"},
+		"who is no member does not see the project": {NoAccess, ScopeAPI, "", "404 404 Project Not Found"},
+		"a token to read may not":                   {Developer, ScopeReadAPI, "", "403 insufficient_scope"},
+		"a token for repositories may not":          {Owner, ScopeReadRepository, "", "403 insufficient_scope"},
+		"an unknown commit is refused": {
+			Developer, ScopeAPI, strings.Repeat("0", 40), "404 404 Commit Not Found",
+		},
 		"who may not write is told so before a SHA matters": {Reporter, ScopeAPI, "nobody", "403 403 Forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,14 +179,18 @@ func TestStatusOfFork(t *testing.T) {
 
 func TestStatusesAreUpdatedAndListed(t *testing.T) {
 	w := newFixture(t, Options{})
-	first := w.post(map[string]any{"state": "running", "name": "a", "description": "runs", "target_url": "http://x/1"}).Object(t)
+	first := w.post(map[string]any{
+		"state": "running", "name": "a", "description": "runs", "target_url": "http://x/1",
+	}).Object(t)
 	// A form does as well as JSON.
-	if r := w.do("POST", at+"/statuses/"+w.sha, w.token, url.Values{"state": {"running"}, "name": {"form"}}); r.Status != 201 {
+	if r := w.do("POST", at+"/statuses/"+w.sha, w.token,
+		url.Values{"state": {"running"}, "name": {"form"}}); r.Status != 201 {
 		t.Errorf("a form: %d %s", r.Status, r.said())
 	}
 	// What is not sent stays.
 	second := w.post(map[string]any{"state": "success", "name": "a", "description": "done"}).Object(t)
-	if second["id"] != first["id"] || text(second, "target_url") != "http://x/1" || text(second, "description") != "done" ||
+	if second["id"] != first["id"] || text(second, "target_url") != "http://x/1" ||
+		text(second, "description") != "done" ||
 		second["finished_at"] == nil || second["pipeline_id"] != first["pipeline_id"] || text(second, "ref") != "main" {
 		t.Errorf("an update keeps the id and what was not sent: %v", second)
 	}
@@ -204,7 +218,8 @@ func TestStatusesAreUpdatedAndListed(t *testing.T) {
 		}
 	}
 	writes := w.WritesForStatus(app, w.sha, "a")
-	if len(writes) != 3 || writes[1].StatusID != int64(first["id"].(float64)) || writes[1].Description != "done" || !writes[1].Applied {
+	if len(writes) != 3 || writes[1].StatusID != int64(first["id"].(float64)) || writes[1].Description != "done" ||
+		!writes[1].Applied {
 		t.Errorf("write log: %+v", writes)
 	}
 	if cur, found := w.Current(app, w.sha, "a"); !found || cur.State != "pending" {
@@ -230,7 +245,8 @@ func TestOptionsOfStatuses(t *testing.T) {
 	}
 	newer := newFixture(t, Options{AcceptRepeated: true})
 	newer.post(map[string]any{"state": "running"})
-	if r := newer.post(map[string]any{"state": "running", "description": "x"}); r.Status != 201 || len(newer.StatusesFor(app, newer.sha)) != 1 {
+	if r := newer.post(map[string]any{"state": "running", "description": "x"}); r.Status != 201 ||
+		len(newer.StatusesFor(app, newer.sha)) != 1 {
 		t.Errorf("a repeated state on a server that takes it: %d %s", r.Status, r.said())
 	}
 }
@@ -247,7 +263,8 @@ func TestEachRefHasItsOwnPipeline(t *testing.T) {
 	if diff := cmp.Diff([]string{"main failed", "v1 success", "refs/merge-requests/1/head success"}, got); diff != "" {
 		t.Errorf("pipelines (-want +got):\n%s", diff)
 	}
-	for query, want := range map[string]int{"": 3, "?ref=main": 1, "?ref=v1&name=ci": 1, "?ref=refs%2Fmerge-requests%2F1%2Fhead": 1} {
+	for query, want := range map[string]int{"": 3, "?ref=main": 1, "?ref=v1&name=ci": 1,
+		"?ref=refs%2Fmerge-requests%2F1%2Fhead": 1} {
 		if got := len(w.get("/repository/commits/" + w.sha + "/statuses" + query).List(t)); got != want {
 			t.Errorf("%q lists %d statuses, want %d", query, got, want)
 		}

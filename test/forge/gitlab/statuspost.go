@@ -97,7 +97,9 @@ func (c *call) writeStatus(pl *pipeline) answer {
 	name, state := c.statusName(), c.text("state")
 	s := c.g.unfinished(pl, name, c.user)
 	if s == nil {
-		s = &status{id: c.g.core.NextID(), pipeline: pl, name: name, ref: pl.ref, user: c.user, created: c.g.now(), updates: -1}
+		s = &status{
+			id: c.g.core.NextID(), pipeline: pl, name: name, ref: pl.ref, user: c.user, created: c.g.now(), updates: -1,
+		}
 		c.g.statuses = append(c.g.statuses, s)
 	} else if refusal := s.refuses(state, c.g.opts.AcceptRepeated); refusal != "" {
 		return refuse(http.StatusBadRequest, refusal)
@@ -144,7 +146,8 @@ func (s *status) refuses(state string, repeated bool) string {
 }
 
 func cannotTransition(event, from string) string {
-	return "Cannot transition status via :" + event + " from :" + from + ` (Reason(s): Status cannot transition via "` + event + `")`
+	return "Cannot transition status via :" + event + " from :" + from + ` (Reason(s): Status cannot transition via "` +
+		event + `")`
 }
 
 func (s *status) enter(state string, now time.Time) {

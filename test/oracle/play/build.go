@@ -44,7 +44,8 @@ func buildOriginal(ctx context.Context, progress io.Writer) (original, error) {
 	}
 	bin := filepath.Join(cache, "oracle") + string(filepath.Separator)
 	_, _ = fmt.Fprintln(progress, "building Pipelines-as-Code, which takes minutes once")
-	if _, err := command(ctx, dir, "go", "build", "-ldflags", "-s -w", "-o", bin, pacModule+"/cmd/"+controller, pacModule+"/cmd/"+watcher); err != nil {
+	if _, err := command(ctx, dir, "go", "build", "-ldflags", "-s -w", "-o", bin, pacModule+"/cmd/"+controller,
+		pacModule+"/cmd/"+watcher); err != nil {
 		return original{}, err
 	}
 	module, err := command(ctx, dir, "go", "list", "-m", "-f", "{{.Dir}}", pacModule)

@@ -37,7 +37,9 @@ func newGateway(forge string) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gateway{forge: forge, proxy: httputil.NewSingleHostReverseProxy(to), calls: map[string]int{}, comments: map[int64]remark{}}
+	g := &gateway{
+		forge: forge, proxy: httputil.NewSingleHostReverseProxy(to), calls: map[string]int{}, comments: map[int64]remark{},
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/graphql", g.graphQL)
 	mux.HandleFunc("GET /api/v3/repos/{owner}/{repo}/git/commits/{sha}", g.commit)
@@ -89,7 +91,8 @@ func (g *gateway) comment(w http.ResponseWriter, r *http.Request) {
 // it.
 func (g *gateway) commit(w http.ResponseWriter, r *http.Request) {
 	g.count(r.PathValue("repo"))
-	code, body := g.ask(r, fmt.Sprintf("/repos/%s/%s/commits/%s", r.PathValue("owner"), r.PathValue("repo"), r.PathValue("sha")), "application/json")
+	code, body := g.ask(r, fmt.Sprintf("/repos/%s/%s/commits/%s", r.PathValue("owner"), r.PathValue("repo"),
+		r.PathValue("sha")), "application/json")
 	var full map[string]any
 	if code != http.StatusOK || json.Unmarshal(body, &full) != nil {
 		w.WriteHeader(code)
@@ -129,7 +132,8 @@ func (g *gateway) graphQL(w http.ResponseWriter, r *http.Request) {
 		}
 		ref, path, _ := strings.Cut(expression, ":")
 		found[part[1]] = nil
-		at := fmt.Sprintf("/repos/%s/%s/contents/%s?ref=%s", query.Variables.Owner, query.Variables.Name, path, url.QueryEscape(ref))
+		at := fmt.Sprintf("/repos/%s/%s/contents/%s?ref=%s", query.Variables.Owner, query.Variables.Name, path,
+			url.QueryEscape(ref))
 		if code, text := g.ask(r, at, "application/vnd.github.raw+json"); code == http.StatusOK {
 			found[part[1]] = map[string]any{"text": string(text)}
 		}

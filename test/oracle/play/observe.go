@@ -124,7 +124,8 @@ func pipelineOf(run unstructured.Unstructured) string {
 }
 
 func (p *performance) runsOf(ctx context.Context, s side) ([]unstructured.Unstructured, error) {
-	list, err := s.dynamic.Resource(cluster.PipelineRuns()).Namespace(namespaceOf(p.scenario)).List(ctx, metav1.ListOptions{})
+	list, err := s.dynamic.Resource(cluster.PipelineRuns()).Namespace(namespaceOf(p.scenario)).List(ctx,
+		metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -201,12 +202,14 @@ func (p *performance) show(ctx context.Context, s side) (verdict.Side, error) {
 		before := p.seen[run.GetUID()]
 		shown.Left[pipelineOf(run)] = append(shown.Left[pipelineOf(run)], before)
 		if before > 0 {
-			shown.Earlier[pipelineOf(run)] = append(shown.Earlier[pipelineOf(run)], verdict.Earlier{Act: before, Ended: ending(run)})
+			shown.Earlier[pipelineOf(run)] = append(shown.Earlier[pipelineOf(run)],
+				verdict.Earlier{Act: before, Ended: ending(run)})
 			continue
 		}
 		spec, _, _ := unstructured.NestedMap(run.Object, "spec")
 		shown.Runs = append(shown.Runs, verdict.Run{
-			Pipeline: pipelineOf(run), EventType: run.GetLabels()[pipelinesascode.EventType], SHA: run.GetLabels()[pipelinesascode.SHA],
+			Pipeline: pipelineOf(run), EventType: run.GetLabels()[pipelinesascode.EventType],
+			SHA:   run.GetLabels()[pipelinesascode.SHA],
 			Ended: ending(run), Spec: plain(spec, run).(map[string]any),
 		})
 	}

@@ -28,7 +28,8 @@ const pacNamespace = "pipelines-as-code"
 
 // installOriginal applies what the release ships, stores the App's credentials and starts the
 // controller and the watcher, which call the forge at api. It returns where the controller listens.
-func installOriginal(ctx context.Context, c *cluster.Cluster, built original, app forge.App, api string) (string, error) {
+func installOriginal(ctx context.Context, c *cluster.Cluster, built original, app forge.App, api string) (string,
+	error) {
 	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
 		return "", err
@@ -43,7 +44,8 @@ func installOriginal(ctx context.Context, c *cluster.Cluster, built original, ap
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code-secret"},
 		StringData: map[string]string{
-			"github-application-id": strconv.FormatInt(app.ID, 10), "github-private-key": app.PrivateKeyPEM, "webhook.secret": app.WebhookSecret,
+			"github-application-id": strconv.FormatInt(app.ID, 10), "github-private-key": app.PrivateKeyPEM,
+			"webhook.secret": app.WebhookSecret,
 		},
 	}
 	if _, err := kube.CoreV1().Secrets(pacNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
@@ -145,7 +147,8 @@ func startOriginal(ctx context.Context, c *cluster.Cluster, path, portVariable, 
 			"KUBECONFIG=" + kubeconfig, "SYSTEM_NAMESPACE=" + pacNamespace, "NAMESPACE=" + pacNamespace, "POD_NAME=" + name,
 			portVariable + "=" + strconv.Itoa(ports[0]), "PROFILING_PORT=" + strconv.Itoa(ports[1]),
 			"PAC_DISABLE_HEALTH_PROBE=true", "PAC_DISABLE_HA=true",
-			"PAC_CONTROLLER_LABEL=default", "PAC_CONTROLLER_SECRET=pipelines-as-code-secret", "PAC_CONTROLLER_CONFIGMAP=pipelines-as-code",
+			"PAC_CONTROLLER_LABEL=default", "PAC_CONTROLLER_SECRET=pipelines-as-code-secret",
+			"PAC_CONTROLLER_CONFIGMAP=pipelines-as-code",
 			"CONFIG_LOGGING_NAME=pac-config-logging", "CONFIG_OBSERVABILITY_NAME=pipelines-as-code-config-observability",
 			"CONFIG_LEADERELECTION_NAME=pac-watcher-config-leader-election", "METRICS_DOMAIN=tekton.dev/pipelinesascode",
 			"KUBERNETES_MIN_VERSION=v1.28.0", "K_SINK_TIMEOUT=30", "PAC_GIT_PROVIDER_TOKEN_APIURL=" + api + "/api/v3",

@@ -46,7 +46,8 @@ type performance struct {
 // Play plays a scenario to both sides and returns what each shows after each act. What doubt says
 // no to is looked at once more, after nothing has changed for longer: on a busy machine one of them
 // may have been about to do something.
-func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, ours []verdict.Side) bool) (pac, ours []verdict.Side, err error) {
+func (s *Stage) Play(ctx context.Context, sc scenario.Scenario, doubt func(pac, ours []verdict.Side) bool) (pac,
+	ours []verdict.Side, err error) {
 	p := &performance{Stage: s, scenario: sc, repo: fullName(sc), shas: map[string]bool{}, seen: map[types.UID]int{}}
 	if err := p.prepare(ctx); err != nil {
 		return nil, nil, fmt.Errorf("preparing %s: %w", sc.Name(), err)
@@ -76,10 +77,13 @@ func (p *performance) prepare(ctx context.Context) error {
 	p.forge.SetCollaborator(p.repo, scenario.Writer, "write")
 	p.forge.SetCollaborator(p.repo, scenario.Triager, "triage")
 	p.forge.SetCollaborator(p.repo, scenario.Reader, "read")
-	first := p.forge.Commit(p.repo, scenario.Main, forge.Change{Files: p.scenario.Files(false), Message: "begin", Author: scenario.Owner})
+	first := p.forge.Commit(p.repo, scenario.Main,
+		forge.Change{Files: p.scenario.Files(false), Message: "begin", Author: scenario.Owner})
 	p.forge.SetBranch(p.repo, scenario.Release, first, scenario.Owner)
 	p.head = p.repo
-	object := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: repo.HTMLURL}}
+	object := &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Name: "app"}, Spec: pacv1alpha1.RepositorySpec{URL: repo.HTMLURL},
+	}
 	if p.scenario.Provenance != "" {
 		object.Spec.Settings = &pacv1alpha1.Settings{PipelineRunProvenance: p.scenario.Provenance}
 	}
@@ -90,7 +94,8 @@ func (p *performance) prepare(ctx context.Context) error {
 		if err := side.cluster.MakeNamespace(ctx, namespaceOf(p.scenario)); err != nil {
 			return err
 		}
-		if _, err := side.plumbline.PipelinesascodeV1alpha1().Repositories(namespaceOf(p.scenario)).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		if _, err := side.plumbline.PipelinesascodeV1alpha1().Repositories(namespaceOf(p.scenario)).Create(ctx, object,
+			metav1.CreateOptions{}); err != nil {
 			return err
 		}
 	}
@@ -101,7 +106,8 @@ func (p *performance) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serving)
 	defer cancel()
 	return cluster.Poll(ctx, 100*time.Millisecond, func() error {
-		_, err := p.ours.plumbline.PlumblineV1alpha1().RepositoryClaims(p.system).Get(ctx, v1alpha1.ClaimName(url), metav1.GetOptions{})
+		_, err := p.ours.plumbline.PlumblineV1alpha1().RepositoryClaims(p.system).Get(ctx, v1alpha1.ClaimName(url),
+			metav1.GetOptions{})
 		return err
 	})
 }
@@ -131,7 +137,8 @@ func (p *performance) happen(n int, a scenario.Act) func(app int64) forge.Delive
 		}
 		p.commit(n, p.head, scenario.Feature, a)
 		p.pull = p.forge.OpenPullRequest(forge.NewPull{
-			Base: p.repo, BaseBranch: a.Branch, Head: p.head, HeadBranch: scenario.Feature, Author: a.By, Title: "change the thing",
+			Base: p.repo, BaseBranch: a.Branch, Head: p.head, HeadBranch: scenario.Feature, Author: a.By,
+			Title: "change the thing",
 		})
 		return p.told(forge.PullEvent{Action: "opened", Sender: a.By})
 	case scenario.Sync:

@@ -104,7 +104,8 @@ func (s *Stage) host() error {
 // keysOf are the ConfigMap's keys for defaults, which both call the same.
 func keysOf(d scenario.Defaults) map[string]string {
 	return map[string]string{
-		"enable-cancel-in-progress-on-pull-requests": strconv.FormatBool(d.Pulls), "enable-cancel-in-progress-on-push": strconv.FormatBool(d.Pushes),
+		"enable-cancel-in-progress-on-pull-requests": strconv.FormatBool(d.Pulls),
+		"enable-cancel-in-progress-on-push":          strconv.FormatBool(d.Pushes),
 	}
 }
 
@@ -150,7 +151,8 @@ func (s *side) begin(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	config := rest.CopyConfig(s.cluster.RESTConfig())
-	config.WarningHandler = rest.NoWarnings{} // the Repository of Pipelines-as-Code has no status, and would warn of ours with each scenario
+	// the Repository of Pipelines-as-Code has no status, and would warn of ours with each scenario
+	config.WarningHandler = rest.NoWarnings{}
 	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}

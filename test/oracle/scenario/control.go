@@ -32,7 +32,9 @@ func (d drawer) again(first Act) []Act {
 		case Tag:
 			acts = append(acts, Act{Kind: Tag, By: first.By, Branch: fmt.Sprintf("v1.%d", n+1)})
 		default:
-			acts = append(acts, pick(d, Act{Kind: Comment, By: Writer, Text: "/test"}, Act{Kind: Sync, By: first.By, Path: first.Path, Message: "change a thing"}))
+			acts = append(acts, pick(d, Act{Kind: Comment, By: Writer, Text: "/test"}, Act{
+				Kind: Sync, By: first.By, Path: first.Path, Message: "change a thing",
+			}))
 		}
 	}
 	return acts

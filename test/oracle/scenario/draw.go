@@ -79,17 +79,22 @@ func (d drawer) acts() []Act {
 func (d drawer) begin() []Act {
 	switch n := d.IntN(10); {
 	case n < 2:
-		return []Act{{Kind: Push, By: pick(d, Owner, Writer), Branch: pick(d, Main, Main, Release, Feature), Path: d.path(), Message: d.message()}}
+		return []Act{{Kind: Push, By: pick(d, Owner, Writer), Branch: pick(d, Main, Main, Release, Feature), Path: d.path(),
+			Message: d.message()}}
 	case n < 3:
 		return []Act{{Kind: Tag, By: Writer, Branch: pick(d, "v1.0", "nightly")}}
 	}
-	open := Act{Kind: Open, By: pick(d, Owner, Writer), Branch: pick(d, Main, Main, Release), Path: d.path(), Message: d.message()}
+	open := Act{
+		Kind: Open, By: pick(d, Owner, Writer), Branch: pick(d, Main, Main, Release), Path: d.path(), Message: d.message(),
+	}
 	if d.in(2) {
 		open.Fork, open.By = true, pick(d, Writer, Member, Reader, Stranger, Stranger)
 	}
 	acts := []Act{open}
 	if open.Fork && open.By == Stranger && !d.in(4) {
-		acts = append(acts, Act{Kind: Comment, By: pick(d, Owner, Writer, Writer), Text: pick(d, approve, approve, approve+" {sha}")})
+		acts = append(acts, Act{
+			Kind: Comment, By: pick(d, Owner, Writer, Writer), Text: pick(d, approve, approve, approve+" {sha}"),
+		})
 	}
 	return acts
 }
@@ -106,7 +111,8 @@ func (d drawer) followUp(open Act) Act {
 	case n < 5:
 		return Act{Kind: Closed, By: pick(d, open.By, Owner)}
 	}
-	return Act{Kind: Comment, By: pick(d, Owner, Writer, Writer, Writer, Owner, Member, Reader, Stranger, open.By), Text: pick(d, "", "", "", cancel)}
+	return Act{Kind: Comment, By: pick(d, Owner, Writer, Writer, Writer, Owner, Member, Reader, Stranger, open.By),
+		Text: pick(d, "", "", "", cancel)}
 }
 
 func (d drawer) path() string { return pick(d, "docs/readme.md", "src/main.go", "docs/new.md") }
@@ -130,13 +136,16 @@ func (d drawer) comment(a Act, pipelines []Pipeline) string {
 	if a.Text == cancel {
 		return pick(d, cancel, cancel+" "+name)
 	}
-	return pick(d, "/test", "/test", "/retest", "/test "+name, "/test "+name, "/test "+name, "/test "+name, "/retest "+name, "/deploy now", "/test nothing", "/ok-to-test", "/ok-to-test", "/ok-to-test {sha}",
+	return pick(d, "/test", "/test", "/retest", "/test "+name, "/test "+name, "/test "+name, "/test "+name,
+		"/retest "+name, "/deploy now", "/test nothing", "/ok-to-test", "/ok-to-test", "/ok-to-test {sha}",
 		"/deploy now", "/deploy now", "looks good", "looks good\r\n/test", "> /test", "/test\n/retest")
 }
 
 // pipeline draws one that fits an act, or any.
 func (d drawer) pipeline(i int, act Act, fits bool) Pipeline {
-	p := Pipeline{Name: fmt.Sprintf("p%d", i+1), Generated: d.in(2), Fails: d.in(3), Clones: d.in(3), On: map[string]string{}}
+	p := Pipeline{
+		Name: fmt.Sprintf("p%d", i+1), Generated: d.in(2), Fails: d.in(3), Clones: d.in(3), On: map[string]string{},
+	}
 	switch n := d.IntN(12); {
 	case fits && n < 8:
 		d.fitting(p.On, act)
@@ -155,7 +164,8 @@ func (d drawer) pipeline(i int, act Act, fits bool) Pipeline {
 // events are annotations that need not fit what happens.
 func (d drawer) events(on map[string]string) {
 	on["on-event"] = pick(d, "[pull_request]", "[pull_request]", "[push]", "[push, pull_request]", "pull_request")
-	on["on-target-branch"] = pick(d, "[main]", "[main]", "[main, release-*]", "[release-*]", "[refs/tags/*, main]", "[refs/heads/*]")
+	on["on-target-branch"] = pick(d, "[main]", "[main]", "[main, release-*]", "[release-*]", "[refs/tags/*, main]",
+		"[refs/heads/*]")
 	switch d.IntN(6) {
 	case 0:
 		on["on-path-change"] = pick(d, "[docs/**]", "[src/**, other/**]")
@@ -170,14 +180,16 @@ func (d drawer) events(on map[string]string) {
 func (d drawer) fitting(on map[string]string, a Act) {
 	switch a.Kind {
 	case Tag:
-		on["on-event"], on["on-target-branch"] = "[push]", pick(d, "[refs/tags/*]", "[refs/tags/*, main]", "[refs/tags/"+a.Branch+"]")
+		on["on-event"], on["on-target-branch"] = "[push]",
+			pick(d, "[refs/tags/*]", "[refs/tags/*, main]", "[refs/tags/"+a.Branch+"]")
 		return
 	case Push:
 		on["on-event"] = pick(d, "[push]", "push", "[push, pull_request]")
 	default:
 		on["on-event"] = pick(d, "[pull_request]", "[pull_request]", "pull_request", "[push, pull_request]")
 	}
-	on["on-target-branch"] = pick(d, "["+a.Branch+"]", "["+a.Branch+"]", a.Branch, "["+a.Branch+", other-*]", "[refs/heads/*]", "[refs/heads/"+a.Branch+"]")
+	on["on-target-branch"] = pick(d, "["+a.Branch+"]", "["+a.Branch+"]", a.Branch, "["+a.Branch+", other-*]",
+		"[refs/heads/*]", "[refs/heads/"+a.Branch+"]")
 	docs := strings.HasPrefix(a.Path, "docs/")
 	switch n := d.IntN(5); {
 	case n == 0 && docs:
@@ -199,8 +211,10 @@ func expressionsFor(kind Kind) []string {
 	case Push:
 		return []string{
 			`event == "push" && target_branch in ["main", "release-1", "feature-x"]`, `headers['x-github-event'] == "push"`,
-			`target_branch.matches("^(main|release-.*)$") && source_url == target_url`, `files.all.exists(f, f.matches("^(src|docs)/"))`,
-			`event_title.startsWith("change") || event_title.startsWith("fix")`, `event == "push" && "{docs,src}/*".pathChanged()`,
+			`target_branch.matches("^(main|release-.*)$") && source_url == target_url`,
+			`files.all.exists(f, f.matches("^(src|docs)/"))`,
+			`event_title.startsWith("change") || event_title.startsWith("fix")`,
+			`event == "push" && "{docs,src}/*".pathChanged()`,
 		}
 	}
 	return []string{

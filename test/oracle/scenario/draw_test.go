@@ -15,7 +15,8 @@ func TestScenarioFollowsFromSeed(t *testing.T) {
 			t.Fatalf("two draws differ:\n%s\n%s", a, b)
 		}
 	}
-	if reflect.DeepEqual(Draw(7, 1).Acts, Draw(8, 1).Acts) && reflect.DeepEqual(Draw(7, 1).Pipelines, Draw(8, 1).Pipelines) {
+	if reflect.DeepEqual(Draw(7, 1).Acts, Draw(8, 1).Acts) &&
+		reflect.DeepEqual(Draw(7, 1).Pipelines, Draw(8, 1).Pipelines) {
 		t.Error("two seeds have the same first scenario")
 	}
 }
@@ -38,8 +39,10 @@ func TestHundredScenariosCoverEverything(t *testing.T) {
 			}
 		}
 		for _, want := range []string{
-			"push", "tag", "open", "sync", "echo", "label", "comment", "close", "by tria", "by olga", "by will", "by mia", "by rita", "by sam", "on-event", "on-target-branch",
-			"on-path-change", "on-path-change-ignore", "on-cel-expression", "on-comment", "on-label", "provenance ", "provenance source", "provenance default_branch",
+			"push", "tag", "open", "sync", "echo", "label", "comment", "close", "by tria", "by olga", "by will", "by mia",
+			"by rita", "by sam", "on-event", "on-target-branch",
+			"on-path-change", "on-path-change-ignore", "on-cel-expression", "on-comment", "on-label", "provenance ",
+			"provenance source", "provenance default_branch",
 			"limit 1", "keeps 1", "keeps 2", "cancels true", "cancels false", "cancels yes",
 		} {
 			if !seen[want] {

@@ -16,10 +16,13 @@ const prefix = "pipelinesascode.tekton.dev/"
 func variables() map[string]string {
 	return map[string]string{
 		"REVISION": "{{ revision }}", "REPO_URL": "{{ repo_url }}", "OWNER": "{{repo_owner}}", "NAME": "{{ repo_name }}",
-		"TARGET": "{{ target_branch }}", "SOURCE": "{{ source_branch }}", "SOURCE_URL": "{{ source_url }}", "SENDER": "{{ sender }}",
-		"EVENT_TYPE": "{{ event_type }}", "PULL": "{{ pull_request_number }}", "TAG": "{{ git_tag }}", "NAMESPACE": "{{ target_namespace }}",
-		"COMMENT": "{{ trigger_comment }}", "LABELS": "{{ pull_request_labels }}",
-		"BODY": "{{ body.repository.full_name }}", "HEADER": "{{ headers['X-Github-Event'] }}", "UNKNOWN": "{{ no_such_variable }}",
+		"TARGET": "{{ target_branch }}", "SOURCE": "{{ source_branch }}", "SOURCE_URL": "{{ source_url }}",
+		"SENDER":     "{{ sender }}",
+		"EVENT_TYPE": "{{ event_type }}", "PULL": "{{ pull_request_number }}", "TAG": "{{ git_tag }}",
+		"NAMESPACE": "{{ target_namespace }}",
+		"COMMENT":   "{{ trigger_comment }}", "LABELS": "{{ pull_request_labels }}",
+		"BODY": "{{ body.repository.full_name }}", "HEADER": "{{ headers['X-Github-Event'] }}",
+		"UNKNOWN": "{{ no_such_variable }}",
 	}
 }
 

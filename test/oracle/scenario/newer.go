@@ -12,7 +12,9 @@ func (d drawer) newer() []Act {
 		case Push:
 			acts = append(acts, d.pushAgain(first))
 		case Tag:
-			acts = append(acts, pick(d, Act{Kind: Tag, By: first.By, Branch: first.Branch, Path: d.path(), Message: "change a thing"}, Act{Kind: Tag, By: first.By, Branch: "v2.0"}))
+			acts = append(acts, pick(d, Act{
+				Kind: Tag, By: first.By, Branch: first.Branch, Path: d.path(), Message: "change a thing",
+			}, Act{Kind: Tag, By: first.By, Branch: "v2.0"}))
 		default:
 			acts = append(acts, d.overtake(first)...)
 		}
@@ -29,7 +31,8 @@ func (d drawer) newer() []Act {
 
 // pushAgain is a push to the same branch, nearly always.
 func (d drawer) pushAgain(first Act) Act {
-	return Act{Kind: Push, By: pick(d, Owner, Writer), Branch: pick(d, first.Branch, first.Branch, first.Branch, first.Branch, Release), Path: d.path(), Message: "change a thing"}
+	return Act{Kind: Push, By: pick(d, Owner, Writer), Branch: pick(d, first.Branch, first.Branch, first.Branch,
+		first.Branch, Release), Path: d.path(), Message: "change a thing"}
 }
 
 // overtake is what starts pipelines of a pull request once more, or those of its base branch.

@@ -158,7 +158,8 @@ func (p Pipeline) traits() string {
 		list = append(list, name+": "+p.On[name])
 	}
 	for name, is := range map[string]bool{
-		"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated, "max-keep-runs: " + p.Keeps: p.Keeps != "", "cancel-in-progress: " + p.Cancels: p.Cancels != "",
+		"fails": p.Fails, "held": p.Held, "clones": p.Clones, "generateName": p.Generated,
+		"max-keep-runs: " + p.Keeps: p.Keeps != "", "cancel-in-progress: " + p.Cancels: p.Cancels != "",
 	} {
 		if is {
 			list = append(list, name)

@@ -164,7 +164,8 @@ func runs(pac, ours []Run) []Difference {
 
 // either are the keys of both maps, in order.
 func either[T any](left, right map[string]T) []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(left)), maps.Keys(right)))))
+	return slices.Compact(slices.Sorted(
+		slices.Values(slices.AppendSeq(slices.Collect(maps.Keys(left)), maps.Keys(right)))))
 }
 
 func byPipeline(list []Run) map[string][]Run {
@@ -225,7 +226,8 @@ func checks(pac, ours []Check) []Difference {
 	names := maps.Clone(left)
 	maps.Copy(names, right)
 	var all []Difference
-	for _, key := range slices.SortedFunc(maps.Keys(names), func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
+	for _, key := range slices.SortedFunc(maps.Keys(names),
+		func(a, b [2]string) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }) {
 		if a, b := left[key].state(), right[key].state(); a != b {
 			all = append(all, Difference{What: Reported, Subject: key[0], SHA: key[1], PaC: a, Ours: b})
 		}
@@ -236,7 +238,8 @@ func checks(pac, ours []Check) []Difference {
 func left(pac, ours map[string][]int) []Difference {
 	var all []Difference
 	for _, name := range either(pac, ours) {
-		if a, b := fmt.Sprint(slices.Sorted(slices.Values(pac[name]))), fmt.Sprint(slices.Sorted(slices.Values(ours[name]))); a != b {
+		if a, b := fmt.Sprint(slices.Sorted(slices.Values(pac[name]))),
+			fmt.Sprint(slices.Sorted(slices.Values(ours[name]))); a != b {
 			all = append(all, Difference{What: Left, Subject: name, PaC: a, Ours: b})
 		}
 	}
@@ -258,7 +261,8 @@ func earlier(pac, ours map[string][]Earlier) []Difference {
 }
 
 func inOrder(runs []Earlier) []Earlier {
-	return slices.SortedFunc(slices.Values(runs), func(a, b Earlier) int { return cmp.Or(cmp.Compare(a.Act, b.Act), cmp.Compare(a.Ended, b.Ended)) })
+	return slices.SortedFunc(slices.Values(runs),
+		func(a, b Earlier) int { return cmp.Or(cmp.Compare(a.Act, b.Act), cmp.Compare(a.Ended, b.Ended)) })
 }
 
 // checkOf is the name of the check that a difference is about, or of the pipeline that it is about.

@@ -24,12 +24,17 @@ func TestDifferencesAreFound(t *testing.T) {
 		pac, ours Side
 		want      string
 	}{
-		"nothing":         {Side{Runs: []Run{a}}, Side{Runs: []Run{a}}, ""},
-		"a run is missed": {Side{Runs: []Run{a}}, Side{}, `after act 1: a run of Pipelines-as-Code only, build: Pipelines-as-Code "push", Plumbline ""`},
-		"a run too many":  {Side{Runs: []Run{a}}, Side{Runs: []Run{a, a}}, `after act 1: a run of Plumbline only, build: Pipelines-as-Code "", Plumbline "push"`},
-		"a value":         {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "push", "succeeded", "2")}}, `after act 1: rendered, build, env[A].value: Pipelines-as-Code "1", Plumbline "2"`},
-		"an event type":   {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "tag", "succeeded", "1")}}, `after act 1: event type, build: Pipelines-as-Code "push", Plumbline "tag"`},
-		"an end":          {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "push", "failed", "1")}}, `after act 1: ended, build: Pipelines-as-Code "succeeded", Plumbline "failed"`},
+		"nothing": {Side{Runs: []Run{a}}, Side{Runs: []Run{a}}, ""},
+		"a run is missed": {Side{Runs: []Run{a}}, Side{},
+			`after act 1: a run of Pipelines-as-Code only, build: Pipelines-as-Code "push", Plumbline ""`},
+		"a run too many": {Side{Runs: []Run{a}}, Side{Runs: []Run{a, a}},
+			`after act 1: a run of Plumbline only, build: Pipelines-as-Code "", Plumbline "push"`},
+		"a value": {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "push", "succeeded", "2")}},
+			`after act 1: rendered, build, env[A].value: Pipelines-as-Code "1", Plumbline "2"`},
+		"an event type": {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "tag", "succeeded", "1")}},
+			`after act 1: event type, build: Pipelines-as-Code "push", Plumbline "tag"`},
+		"an end": {Side{Runs: []Run{a}}, Side{Runs: []Run{run("build", "push", "failed", "1")}},
+			`after act 1: ended, build: Pipelines-as-Code "succeeded", Plumbline "failed"`},
 		"a check": {
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "queued"}}}, Side{},
 			`after act 1: check, CI: Pipelines-as-Code "queued", Plumbline ""`,
@@ -39,11 +44,14 @@ func TestDifferencesAreFound(t *testing.T) {
 			`after act 1: runs that are left, build: Pipelines-as-Code "[0]", Plumbline "[0 1]"`,
 		},
 		"how an earlier run ended": {
-			Side{Earlier: map[string][]Earlier{"build": {{2, "runs"}, {1, "cancelled"}}}}, Side{Earlier: map[string][]Earlier{"build": {{1, "runs"}, {2, "runs"}}}},
+			Side{Earlier: map[string][]Earlier{"build": {{2, "runs"}, {1, "cancelled"}}}},
+			Side{Earlier: map[string][]Earlier{"build": {{1, "runs"}, {2, "runs"}}}},
 			`after act 1: an earlier run, build of act 1: Pipelines-as-Code "cancelled", Plumbline "runs"`,
 		},
 		"the newest check counts": {
-			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "queued"}, {Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}},
+			Side{Checks: []Check{
+				{Name: "CI", SHA: "abc", Status: "queued"}, {Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"},
+			}},
 			Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: "completed", Conclusion: "success"}}}, "",
 		},
 		"a check of a run that is missed follows from that": {
@@ -68,7 +76,8 @@ func TestDifferencesAreFound(t *testing.T) {
 func TestCheckDifferenceIsListedOnce(t *testing.T) {
 	side := func(state string) Side { return Side{Checks: []Check{{Name: "CI", SHA: "abc", Status: state}}} }
 	got := ""
-	for _, d := range Compare(application, []Side{side("queued"), side("queued"), side("queued")}, []Side{side("done"), side("done"), side("late")}) {
+	for _, d := range Compare(application, []Side{side("queued"), side("queued"), side("queued")},
+		[]Side{side("done"), side("done"), side("late")}) {
 		got += fmt.Sprintf("%d %s ", d.Act, d.Ours)
 	}
 	if got != "0 done 2 late " {
@@ -97,7 +106,8 @@ func TestDifferencesAreDocumented(t *testing.T) {
 // Between users with write access, a push and its pull request, only the listed differences of
 // commands are intended.
 func TestUnintendedDifferencesAreReported(t *testing.T) {
-	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}}, Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
+	s := scenario.Scenario{Pipelines: []scenario.Pipeline{{Name: "p1", On: map[string]string{"on-event": "[push]"}}},
+		Acts: []scenario.Act{{Kind: scenario.Push, By: scenario.Writer}}}
 	for _, what := range []What{OnlyPaC, OnlyOurs, Rendered, Labelled, Commit, Ending, Reported, Left, Became} {
 		for _, state := range []string{"", "queued", "success", "skipped", "cancelled", "main"} {
 			d := Difference{What: what, Subject: "p1", Path: "env[WHERE].value", Of: 1, PaC: "head", Ours: state}

@@ -38,7 +38,8 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "a writer's comment runs what waits for approval", Because: "an approval is meant as one, and is of a commit",
-			Page: commands, Says: "a commit that waits for approval runs by a command, not by a comment that `on-comment` matches",
+			Page:     commands,
+			Says:     "a commit that waits for approval runs by a command, not by a comment that `on-comment` matches",
 			Explains: remarkRuns,
 		},
 		{
@@ -52,13 +53,15 @@ func aboutPeople() []Intended {
 			Explains: untrustedCommand,
 		},
 		{
-			Name: "an untrusted user's command asks for approval of a commit that was approved", Because: "an approval stands for its commit",
-			Page: commands, Says: "a command of a user without the right does not change the commit's checks",
+			Name:    "an untrusted user's command asks for approval of a commit that was approved",
+			Because: "an approval stands for its commit",
+			Page:    commands, Says: "a command of a user without the right does not change the commit's checks",
 			Explains: untrustedAsksAgain,
 		},
 		{
-			Name: "each push to an untrusted user's pull request shows at once that it waits for approval", Because: "untrusted users must not exhaust the calls of an installation",
-			Page: operate, Says: "each once a minute for a pull request; together 20 at once for an installation, then one each 6 s; late ones follow",
+			Name:    "each push to an untrusted user's pull request shows at once that it waits for approval",
+			Because: "untrusted users must not exhaust the calls of an installation",
+			Page:    operate, Says: "each once a minute for a pull request; together 20 at once for an installation, then one each 6 s; late ones follow",
 			Explains: pushedAgain,
 		},
 		{
@@ -73,7 +76,8 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "a label asks for approval of a commit that was approved", Because: "an approval stands for its commit",
-			Page: commands, Says: "The commit runs again when the pull request is reopened, or when an authorised user adds a label",
+			Page:     commands,
+			Says:     "The commit runs again when the pull request is reopened, or when an authorised user adds a label",
 			Explains: labelAsks,
 		},
 		{
@@ -82,8 +86,9 @@ func aboutPeople() []Intended {
 			Explains: ownApproval,
 		},
 		{
-			Name: "an approved commit runs with the definitions of the default branch", Because: "a reviewer may have overlooked something",
-			Page: commands, Says: "definitions are those of the default branch |",
+			Name:    "an approved commit runs with the definitions of the default branch",
+			Because: "a reviewer may have overlooked something",
+			Page:    commands, Says: "definitions are those of the default branch |",
 			Explains: approvedDefinitions,
 		},
 		{

@@ -52,8 +52,9 @@ func aboutEnds() []Intended {
 			Explains: labelledEnds,
 		},
 		{
-			Name: "a push ends runs of a pull request of a fork's branch that is called the same", Because: "it is another branch",
-			Page: running, Says: "| pushes | end runs of pull requests from a branch of that name, in a fork too |",
+			Name:    "a push ends runs of a pull request of a fork's branch that is called the same",
+			Because: "it is another branch",
+			Page:    running, Says: "| pushes | end runs of pull requests from a branch of that name, in a fork too |",
 			Explains: pushEndsPull,
 		},
 		{

@@ -91,11 +91,13 @@ func ownApproval(s scenario.Scenario, d Difference) bool {
 
 func labelAsks(s scenario.Scenario, d Difference) bool {
 	runs := d.What == OnlyOurs && scenario.MayWrite(act(s, d).By) && approvedBefore(s, d)
-	return outside(s, d) && act(s, d).Kind == scenario.Labeled && (runs || isEvent(d) && d.PaC == "queued" && d.Ours == "skipped")
+	return outside(s, d) && act(s, d).Kind == scenario.Labeled &&
+		(runs || isEvent(d) && d.PaC == "queued" && d.Ours == "skipped")
 }
 
 func approvedDefinitions(s scenario.Scenario, d Difference) bool {
-	return outside(s, d) && s.Provenance == "" && d.What == Rendered && strings.Contains(d.Path, "[WHERE]") && d.PaC == "head" && d.Ours == "main"
+	return outside(s, d) && s.Provenance == "" && d.What == Rendered && strings.Contains(d.Path, "[WHERE]") &&
+		d.PaC == "head" && d.Ours == "main"
 }
 
 func untrustedSkips(s scenario.Scenario, d Difference) bool {
@@ -105,7 +107,8 @@ func untrustedSkips(s scenario.Scenario, d Difference) bool {
 
 // asks reports whether an act is a comment of which a line begins with one of some words.
 func asks(a scenario.Act, words ...string) bool {
-	return a.Kind == scenario.Comment && slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
+	return a.Kind == scenario.Comment &&
+		slices.ContainsFunc(words, func(word string) bool { return strings.Contains("\n"+a.Text, "\n"+word) })
 }
 
 // approves reports whether an act lets the commit of a pull request run: a command to start runs

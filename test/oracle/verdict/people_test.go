@@ -46,30 +46,54 @@ func TestIntendedDifferences(t *testing.T) {
 	}{
 		// A comment of somebody who may read takes a waiting check away at Pipelines-as-Code, which
 		// runs for them.
-		"a reader comments, and one waits here":           {readers, []scenario.Act{fork, asked}, check("", "queued"), 1},
-		"a reader comments, and one ended by an approval": {readers, []scenario.Act{fork, approved, labelled, asked}, check("", "skipped"), 1},
-		"a reader comments, and one ended without one":    {readers, []scenario.Act{fork, labelled, asked}, check("", "skipped"), 0},
-		"a writer comments, and one ended here":           {readers, []scenario.Act{fork, approved, labelled, says(scenario.Writer, "hello")}, check("", "skipped"), 0},
+		"a reader comments, and one waits here": {readers, []scenario.Act{fork, asked}, check("", "queued"), 1},
+		"a reader comments, and one ended by an approval": {
+			readers, []scenario.Act{fork, approved, labelled, asked}, check("", "skipped"), 1,
+		},
+		"a reader comments, and one ended without one": {
+			readers, []scenario.Act{fork, labelled, asked}, check("", "skipped"), 0,
+		},
+		"a writer comments, and one ended here": {
+			readers, []scenario.Act{fork, approved, labelled, says(scenario.Writer, "hello")}, check("", "skipped"), 0,
+		},
 		// A writer's comment that is no command runs what waits at Pipelines-as-Code only.
-		"a remark, and a run there":                 {remarks, []scenario.Act{fork, deploy}, run(OnlyPaC), 1},
-		"a remark, and a run here":                  {remarks, []scenario.Act{fork, deploy}, run(OnlyOurs), 0},
-		"an untrusted user's remark":                {remarks, []scenario.Act{fork, says(scenario.Stranger, "/deploy now")}, run(OnlyPaC), 0},
+		"a remark, and a run there": {remarks, []scenario.Act{fork, deploy}, run(OnlyPaC), 1},
+		"a remark, and a run here":  {remarks, []scenario.Act{fork, deploy}, run(OnlyOurs), 0},
+		"an untrusted user's remark": {
+			remarks, []scenario.Act{fork, says(scenario.Stranger, "/deploy now")}, run(OnlyPaC), 0,
+		},
 		"a remark about a commit that was approved": {remarks, []scenario.Act{fork, approved, deploy}, run(OnlyPaC), 0},
-		"a remark after what contradicts itself":    {remarks, []scenario.Act{fork, says(scenario.Owner, contradictory), deploy}, run(OnlyPaC), 1},
-		"a remark on a writer's pull request":       {remarks, []scenario.Act{own, deploy}, run(OnlyPaC), 0},
-		"a remark that matches no on-comment":       {remarks, []scenario.Act{fork, says(scenario.Writer, "looks good")}, run(OnlyPaC), 0},
+		"a remark after what contradicts itself": {
+			remarks, []scenario.Act{fork, says(scenario.Owner, contradictory), deploy}, run(OnlyPaC), 1,
+		},
+		"a remark on a writer's pull request": {remarks, []scenario.Act{own, deploy}, run(OnlyPaC), 0},
+		"a remark that matches no on-comment": {
+			remarks, []scenario.Act{fork, says(scenario.Writer, "looks good")}, run(OnlyPaC), 0,
+		},
 		// A label runs a commit that was approved, at Plumbline only.
-		"a writer's label":                                {labels, []scenario.Act{fork, approved, byWriter}, run(OnlyOurs), 1},
-		"a label of somebody who may only label":          {labels, []scenario.Act{fork, approved, labelled}, run(OnlyOurs), 0},
-		"a label without an approval":                     {labels, []scenario.Act{fork, byWriter}, run(OnlyOurs), 0},
-		"a label, and the approval was of another commit": {labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0},
+		"a writer's label": {
+			labels, []scenario.Act{fork, approved, byWriter}, run(OnlyOurs), 1,
+		},
+		"a label of somebody who may only label": {
+			labels, []scenario.Act{fork, approved, labelled}, run(OnlyOurs), 0,
+		},
+		"a label without an approval": {labels, []scenario.Act{fork, byWriter}, run(OnlyOurs), 0},
+		"a label, and the approval was of another commit": {
+			labels, []scenario.Act{fork, approved, moved, byWriter}, run(OnlyOurs), 0,
+		},
 		// An untrusted user's command does not affect an approved commit. For a commit without
 		// approval this difference is not intended.
-		"an untrusted user asks again after an approval": {again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1},
-		"an untrusted user asks again after a remark":    {again, []scenario.Act{fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test")}, check("queued", "skipped"), 0},
+		"an untrusted user asks again after an approval": {
+			again, []scenario.Act{fork, approved, says(scenario.Stranger, "/test")}, check("queued", "skipped"), 1,
+		},
+		"an untrusted user asks again after a remark": {again, []scenario.Act{
+			fork, says(scenario.Writer, "looks good"), says(scenario.Stranger, "/test"),
+		}, check("queued", "skipped"), 0},
 		// An approval that starts nothing has no check of its own here.
-		"an approval that starts nothing":     {starts, []scenario.Act{fromReader, approved}, check("neutral", ""), 1},
-		"another command that starts nothing": {starts, []scenario.Act{fromReader, says(scenario.Writer, "/test")}, check("neutral", ""), 0},
+		"an approval that starts nothing": {starts, []scenario.Act{fromReader, approved}, check("neutral", ""), 1},
+		"another command that starts nothing": {
+			starts, []scenario.Act{fromReader, says(scenario.Writer, "/test")}, check("neutral", ""), 0,
+		},
 		"a reader's approval":                 {starts, []scenario.Act{fromReader, asked}, check("neutral", ""), 0},
 		"an approval, and a check that waits": {starts, []scenario.Act{fromReader, approved}, check("neutral", "queued"), 0},
 	} {

@@ -49,7 +49,8 @@ func TestFind(t *testing.T) {
 	const twice = "metadata:\n  name: '{{ cel: x }}'\n  annotations:\n    pipelinesascode.tekton.dev/on-event: '[{{ cel: x }}]'\n"
 	const quoted = "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  name: a\n  annotations: {pipelinesascode.tekton.dev/on-cel-expression: \"tag == 'größe'\"}\n"
 	sources := Read([]git.File{
-		{Path: file, Data: []byte(twoDocuments)}, {Path: "tasks/b.yaml", Data: []byte("a: b\n  c: d\n")}, {Path: "quoted.yaml", Data: []byte(quoted)},
+		{Path: file, Data: []byte(twoDocuments)}, {Path: "tasks/b.yaml", Data: []byte("a: b\n  c: d\n")},
+		{Path: "quoted.yaml", Data: []byte(quoted)},
 		{Path: "twice.yaml", Data: []byte(twice)}, {Path: "tab.yaml", Data: []byte("a:\n\tb: c\n")},
 	})
 	for name, test := range map[string]struct {
@@ -58,27 +59,56 @@ func TestFind(t *testing.T) {
 		message  string
 		want     string // what is shown below the first line, and the place
 	}{
-		"an annotation of the first document": {file, 0, file + ": pipeline first: annotation pipelinesascode.tekton.dev/on-event has the value \"[push\", which is wrong",
+		"an annotation of the first document": {file, 0,
+			file + ": pipeline first: annotation pipelinesascode.tekton.dev/on-event has the value \"[push\", which is wrong",
 			file + ":7:42"},
-		"the same of the second":                    {file, 1, file + ": pipeline x: annotation pipelinesascode.tekton.dev/on-event: the pattern is none", file + ":15:42"},
-		"a place in an expression of several lines": {file, 1, file + ": pipeline x: on-cel-expression: 2:3: undeclared reference to 'taget'", file + ":18:9"},
-		"a place beyond its end":                    {file, 1, file + ": pipeline x: on-cel-expression: 99:3: oops", file + ":16:51"},
-		"a place in quotes":                         {"quoted.yaml", 0, "quoted.yaml: pipeline a: on-cel-expression: 1:8: no", "quoted.yaml:5:71"},
-		"a placeholder and the place in it":         {file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: undeclared reference", file + ":13:31"},
-		"a placeholder":                             {file, 1, file + ":9: the value of {{ body.x }} is missing", file + ":12:9"},
-		"a placeholder of an annotation":            {"twice.yaml", 0, "twice.yaml:1: annotation pipelinesascode.tekton.dev/on-event: {{ cel: x }}: 1:1: no", "twice.yaml:4:52"},
-		"a place that is said":                      {file, 1, file + ":27:13: spec.pipelineSpec.tasks[1].name must be text", file + ":27:13"},
-		"a place in another file":                   {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2:3: spec: no", "tasks/b.yaml:2:3"},
-		"a place in a file that was not read":       {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: https://example.com/c.yaml:2:3: spec: no", file + ":20:38"},
-		"a Task that is not there":                  {file, 1, file + ":9: pipeline task x refers to Task gone, which neither a file has", file + ":29:15"},
-		"a Pipeline that is not there":              {file, 1, file + ":9: PipelineRun x refers to Pipeline nowhere, which neither a file has", file + ":22:23"},
-		"another file, by way of an annotation":     {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2: this is not YAML: oops", "tasks/b.yaml:2:3"},
-		"a reference that cannot be read":           {file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/c.yaml: tasks/c.yaml does not exist", file + ":20:38"},
-		"a document as a whole":                     {file, 1, file + ":9: with its variables replaced it is larger than 3 bytes", file + ":9:1"},
-		"the file as a whole":                       {file, 0, file + " has 9 bytes, at most 3 are read: split it", file},
-		"a file that was not read":                  {".tekton", 0, ".tekton holds 2000 PipelineRuns", ".tekton"},
-		"a line of a file that is no YAML":          {"tab.yaml", 0, "tab.yaml:2: this is not YAML: found a tab", "tab.yaml:2:2"},
-		"a line beyond the end":                     {"tab.yaml", 0, "tab.yaml:99: this is not YAML: oops", "tab.yaml:99:1"},
+		"the same of the second": {
+			file, 1, file + ": pipeline x: annotation pipelinesascode.tekton.dev/on-event: the pattern is none", file + ":15:42",
+		},
+		"a place in an expression of several lines": {
+			file, 1, file + ": pipeline x: on-cel-expression: 2:3: undeclared reference to 'taget'", file + ":18:9",
+		},
+		"a place beyond its end": {
+			file, 1, file + ": pipeline x: on-cel-expression: 99:3: oops", file + ":16:51",
+		},
+		"a place in quotes": {
+			"quoted.yaml", 0, "quoted.yaml: pipeline a: on-cel-expression: 1:8: no", "quoted.yaml:5:71",
+		},
+		"a placeholder and the place in it": {
+			file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: undeclared reference", file + ":13:31",
+		},
+		"a placeholder": {
+			file, 1, file + ":9: the value of {{ body.x }} is missing", file + ":12:9",
+		},
+		"a placeholder of an annotation": {"twice.yaml", 0,
+			"twice.yaml:1: annotation pipelinesascode.tekton.dev/on-event: {{ cel: x }}: 1:1: no", "twice.yaml:4:52"},
+		"a place that is said": {
+			file, 1, file + ":27:13: spec.pipelineSpec.tasks[1].name must be text", file + ":27:13",
+		},
+		"a place in another file": {
+			file, 1, file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2:3: spec: no", "tasks/b.yaml:2:3",
+		},
+		"a place in a file that was not read": {file, 1,
+			file + ":9: annotation pipelinesascode.tekton.dev/task: https://example.com/c.yaml:2:3: spec: no", file + ":20:38"},
+		"a Task that is not there": {
+			file, 1, file + ":9: pipeline task x refers to Task gone, which neither a file has", file + ":29:15",
+		},
+		"a Pipeline that is not there": {
+			file, 1, file + ":9: PipelineRun x refers to Pipeline nowhere, which neither a file has", file + ":22:23",
+		},
+		"another file, by way of an annotation": {file, 1,
+			file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/b.yaml:2: this is not YAML: oops", "tasks/b.yaml:2:3"},
+		"a reference that cannot be read": {file, 1,
+			file + ":9: annotation pipelinesascode.tekton.dev/task: tasks/c.yaml: tasks/c.yaml does not exist", file + ":20:38"},
+		"a document as a whole": {
+			file, 1, file + ":9: with its variables replaced it is larger than 3 bytes", file + ":9:1",
+		},
+		"the file as a whole":      {file, 0, file + " has 9 bytes, at most 3 are read: split it", file},
+		"a file that was not read": {".tekton", 0, ".tekton holds 2000 PipelineRuns", ".tekton"},
+		"a line of a file that is no YAML": {
+			"tab.yaml", 0, "tab.yaml:2: this is not YAML: found a tab", "tab.yaml:2:2",
+		},
+		"a line beyond the end": {"tab.yaml", 0, "tab.yaml:99: this is not YAML: oops", "tab.yaml:99:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := sources.Find(test.in, test.document, test.message)
@@ -138,12 +168,15 @@ func TestShow(t *testing.T) {
 		at            Place
 		message, want string
 	}{
-		"a column that is said": {Place{file, 1, 10}, file + ":1:10: oops", file + ":1:10: error: oops\n 1 | a: größe {{ x }}\n   |          ^\n"},
-		"a line with a caret":   {Place{file, 1, 10}, file + ":1: {{ x }}: no", file + ":1:10: error: {{ x }}: no\n 1 | a: größe {{ x }}\n   |          ^\n"},
-		"a tab is a tab":        {Place{file, 2, 2}, file + ": oops", file + ":2:2: error: oops\n 2 | \tb: c\n   | \t^\n"},
-		"without a place":       {Place{File: file}, file + " has 9 bytes", file + ": error: " + file + " has 9 bytes\n"},
-		"of another file":       {Place{File: ".tekton"}, ".tekton holds 2000", ".tekton: error: .tekton holds 2000\n"},
-		"beyond the end":        {Place{file, 99, 1}, file + ":99: oops", file + ":99:1: error: oops\n"},
+		"a column that is said": {
+			Place{file, 1, 10}, file + ":1:10: oops", file + ":1:10: error: oops\n 1 | a: größe {{ x }}\n   |          ^\n",
+		},
+		"a line with a caret": {Place{file, 1, 10}, file + ":1: {{ x }}: no",
+			file + ":1:10: error: {{ x }}: no\n 1 | a: größe {{ x }}\n   |          ^\n"},
+		"a tab is a tab":  {Place{file, 2, 2}, file + ": oops", file + ":2:2: error: oops\n 2 | \tb: c\n   | \t^\n"},
+		"without a place": {Place{File: file}, file + " has 9 bytes", file + ": error: " + file + " has 9 bytes\n"},
+		"of another file": {Place{File: ".tekton"}, ".tekton holds 2000", ".tekton: error: .tekton holds 2000\n"},
+		"beyond the end":  {Place{file, 99, 1}, file + ":99: oops", file + ":99:1: error: oops\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, sources.Show(test.at, test.message)); diff != "" {

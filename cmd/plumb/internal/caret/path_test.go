@@ -59,7 +59,8 @@ func TestField(t *testing.T) {
 	if got, want := sources.Field("b.yaml", 0, "spec"), (Place{"b.yaml", 1, 0}); got != want {
 		t.Errorf("of a file that was not read: %v, want %v", got, want)
 	}
-	if got := Read([]git.File{{Path: "a.yaml", Data: []byte("a: b: c\n")}}).Field("a.yaml", 0, "a"); got != (Place{"a.yaml", 1, 1}) {
+	if got := Read([]git.File{{Path: "a.yaml", Data: []byte("a: b: c\n")}}).Field("a.yaml", 0,
+		"a"); got != (Place{"a.yaml", 1, 1}) {
 		t.Errorf("of what is no YAML: %v", got)
 	}
 }

@@ -19,17 +19,33 @@ func TestBefore(t *testing.T) {
 		dirty  bool
 		want   string // a revision, "" for none
 	}{
-		"what the remote does not have":                 {"main", []string{"--push"}, map[string]string{"main": "main~1"}, false, "main~1"},
-		"the last commit where nothing is new":          {"main", []string{"--push"}, map[string]string{"main": "main"}, false, "main~1"},
-		"or what is not committed":                      {"main", []string{"--push"}, map[string]string{"main": "main"}, true, "main"},
-		"of the default branch without a remote":        {"main", []string{"--push"}, nil, false, "main~1"},
-		"a new branch replaces nothing":                 {"topic", []string{"--push"}, map[string]string{"main": "main"}, false, ""},
-		"a branch that was pushed":                      {"topic", []string{"--push"}, map[string]string{"topic": "main"}, true, "main"},
-		"a merge, as the remote has the branch":         {"topic", []string{"--push=main"}, map[string]string{"main": "main~1"}, false, "main~1"},
-		"a merge, as the branch is here":                {"topic", []string{"--push=main"}, nil, false, "main"},
-		"a merge to a branch that is not known":         {"topic", []string{"--push=release-1"}, nil, false, ""},
-		"a tag replaces nothing":                        {"main", []string{"--tag=v1"}, map[string]string{"main": "main"}, false, ""},
-		"nor does the first commit that there ever was": {"first", []string{"--push=first"}, map[string]string{"first": "first"}, false, ""},
+		"what the remote does not have": {
+			"main", []string{"--push"}, map[string]string{"main": "main~1"}, false, "main~1",
+		},
+		"the last commit where nothing is new": {
+			"main", []string{"--push"}, map[string]string{"main": "main"}, false, "main~1",
+		},
+		"or what is not committed": {
+			"main", []string{"--push"}, map[string]string{"main": "main"}, true, "main",
+		},
+		"of the default branch without a remote": {"main", []string{"--push"}, nil, false, "main~1"},
+		"a new branch replaces nothing": {
+			"topic", []string{"--push"}, map[string]string{"main": "main"}, false, "",
+		},
+		"a branch that was pushed": {
+			"topic", []string{"--push"}, map[string]string{"topic": "main"}, true, "main",
+		},
+		"a merge, as the remote has the branch": {
+			"topic", []string{"--push=main"}, map[string]string{"main": "main~1"}, false, "main~1",
+		},
+		"a merge, as the branch is here":        {"topic", []string{"--push=main"}, nil, false, "main"},
+		"a merge to a branch that is not known": {"topic", []string{"--push=release-1"}, nil, false, ""},
+		"a tag replaces nothing": {
+			"main", []string{"--tag=v1"}, map[string]string{"main": "main"}, false, "",
+		},
+		"nor does the first commit that there ever was": {
+			"first", []string{"--push=first"}, map[string]string{"first": "first"}, false, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := scratch.New(t, map[string]string{".tekton/a.yaml": run("a", "on-event: push")})

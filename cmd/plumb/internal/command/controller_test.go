@@ -124,51 +124,64 @@ type controlled struct {
 
 // control has the controller process a delivery: it is decoded and recorded as the receiver does,
 // and reconciled by what cmd/controller runs, against clients that keep objects in memory.
-func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, secrets map[string]map[string][]byte, s *service) controlled {
+func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository,
+	secrets map[string]map[string][]byte, s *service) controlled {
 	t.Helper()
 	event, services := received(t, sent, repository, s)
 	url, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	must(t, err)
-	claim := &v1alpha1.RepositoryClaim{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)}, Spec: v1alpha1.RepositoryClaimSpec{
-		URL: url, Repository: v1alpha1.ClaimOwner{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID},
-	}}
+	claim := &v1alpha1.RepositoryClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)}, Spec: v1alpha1.RepositoryClaimSpec{
+			URL: url, Repository: v1alpha1.ClaimOwner{
+				Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID,
+			},
+		}}
 	own := fake.NewSimpleClientset(event, repository, claim)
 	kube := kubefake.NewSimpleClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "app"},
 		Data: map[string][]byte{"github-application-id": []byte("1"), "github-private-key": []byte("pem")}})
 	for name, data := range secrets {
-		must(t, kube.Tracker().Add(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: repository.Namespace, Name: name}, Data: data}))
+		must(t, kube.Tracker().Add(&corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: repository.Namespace, Name: name}, Data: data,
+		}))
 	}
 	tekton := tektonfake.NewSimpleClientset()
 	var created []byte
 	tekton.PrependReactor("create", "pipelineruns", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		object := action.(clienttesting.CreateAction).GetObject() //nolint:forcetypeassert // of this verb
+		object := action.(clienttesting.CreateAction).GetObject()
 		data, err := yaml.Marshal(object)
 		must(t, err)
 		if created != nil {
 			created = append(created, "---\n"...)
 		}
 		created = append(created, data...)
-		run := object.(*pipelinev1.PipelineRun).DeepCopy() //nolint:forcetypeassert // of this resource
+		run := object.(*pipelinev1.PipelineRun).DeepCopy()
 		run.UID = types.UID(run.Name)
 		return true, run, nil
 	})
 	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	events, repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace), cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
+	events, repositories := cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace),
+		cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)
 	must(t, events.Add(event))
 	must(t, repositories.Add(repository))
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	r := gitevent.New(deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(), Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
 		Open: deps.Open{
 			GitEventLister: listers.NewGitEventLister(events),
 			Of:             func(string, string) []*v1alpha1.GitEvent { return nil },
 			From:           func(string) []*v1alpha1.GitEvent { return nil },
 		},
-		Repositories: paclisters.NewRepositoryLister(repositories), Claims: listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
-		Runs:     cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
-		Recorder: record.NewFakeRecorder(1000), Clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-	}, deps.Options{Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system, Version: devel, AppSecret: "app", Remote: web.New(web.Options{}), Providers: services, Identity: "test"},
+		Repositories: paclisters.NewRepositoryLister(repositories),
+		Claims:       listers.NewRepositoryClaimLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, byNamespace)),
+		Runs:         cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		Recorder:     record.NewFakeRecorder(1000),
+		Clock:        clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
+	}, deps.Options{
+		Budget: quota.New(func() quota.Limits { return quota.Limits{} }, clock.RealClock{}, nil), Namespace: system,
+		Version: devel, AppSecret: "app", Remote: web.New(web.Options{}), Providers: services, Identity: "test",
+	},
 		deps.Process{Settings: settings, Wake: func(string, time.Duration) {}})
 	must(t, r.Promote(reconciler.UniversalBucket(), func(reconciler.Bucket, types.NamespacedName) {}))
 	_ = r.Reconcile(t.Context(), system+"/"+event.Name) // that something waits is no error here
@@ -179,7 +192,8 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 
 // received returns the event that the receiver creates for a delivery, and the service it is of
 // with our answers.
-func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent, map[string]provider.Provider) {
+func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repository, s *service) (*v1alpha1.GitEvent,
+	map[string]provider.Provider) {
 	t.Helper()
 	for name, p := range delivery.Services() {
 		if !p.Webhook.Claims(sent.Header) {
@@ -187,8 +201,12 @@ func received(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repo
 		}
 		spec, err := p.Webhook.Decode(sent.Header, sent.Body)
 		must(t, err)
-		spec.Repository = v1alpha1.RepositoryReference{Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL}
-		event := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: spec.EventName(), UID: "event"}, Spec: *spec}
+		spec.Repository = v1alpha1.RepositoryReference{
+			Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
+		}
+		event := &v1alpha1.GitEvent{
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: spec.EventName(), UID: "event"}, Spec: *spec,
+		}
 		packed, err := blob.Pack(sent.Body)
 		must(t, err)
 		event.Spec.Payload, event.Payload = packed.Whole(), packed.Stream

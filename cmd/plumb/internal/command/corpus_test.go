@@ -53,12 +53,14 @@ func occasions(t *testing.T) map[string]occasion {
 		o := occasion{Occasion: c.Occasion, files: map[string]string{}}
 		for i, text := range append(language.Everywhere(), c.Texts...) {
 			p := run(fmt.Sprintf("t%03d", i), `on-cel-expression: "true || event_type == event_type"`)
-			o.files[fmt.Sprintf(".tekton/t%03d.yaml", i)] = strings.Replace(p, "spec: {", "spec: {params: [{name: x, value: "+quoted(t, text)+"}], ", 1)
+			o.files[fmt.Sprintf(".tekton/t%03d.yaml", i)] = strings.Replace(p, "spec: {",
+				"spec: {params: [{name: x, value: "+quoted(t, text)+"}], ", 1)
 		}
 		all["templates/"+filepath.Base(file)] = o
 	}
 	for _, sample := range []language.Occasion{
-		{Event: "Push Hook", Payload: "push-branch.json"}, {Event: "Tag Push Hook", Payload: "tag-lightweight.json"}, {Event: "Merge Request Hook", Payload: "mr-open-fork.json"},
+		{Event: "Push Hook", Payload: "push-branch.json"}, {Event: "Tag Push Hook", Payload: "tag-lightweight.json"},
+		{Event: "Merge Request Hook", Payload: "mr-open-fork.json"},
 		{Event: "Merge Request Hook", Payload: "mr-labels.json"}, {Event: "Note Hook", Payload: "note-merge-request.json"},
 	} {
 		all["gitlab/"+sample.Payload] = ofGitLab(t, sample)
@@ -78,12 +80,14 @@ func ofGitLab(t *testing.T, sample language.Occasion) occasion {
 	t.Helper()
 	sample.Changed = match.Changes{Modified: []string{"src/a.go"}}
 	o := occasion{Occasion: sample, gitlab: true, files: map[string]string{
-		".tekton/a.yaml": run("on-event", `on-event: "[push, pull_request]"`, `on-target-branch: "[main, refs/tags/*]"`, `on-label: "[kind/bug]"`, `on-path-change: "src/**"`),
+		".tekton/a.yaml": run("on-event", `on-event: "[push, pull_request]"`, `on-target-branch: "[main, refs/tags/*]"`,
+			`on-label: "[kind/bug]"`, `on-path-change: "src/**"`),
 		".tekton/b.yaml": run("on-comment", "on-comment: ."),
 	}}
 	for i, text := range language.Everywhere() {
 		p := run(fmt.Sprintf("t%03d", i), `on-cel-expression: "true || event_type == event_type"`, "on-comment: .")
-		o.files[fmt.Sprintf(".tekton/t%03d.yaml", i)] = strings.Replace(p, "spec: {", "spec: {params: [{name: x, value: "+quoted(t, text)+"}], ", 1)
+		o.files[fmt.Sprintf(".tekton/t%03d.yaml", i)] = strings.Replace(p, "spec: {",
+			"spec: {params: [{name: x, value: "+quoted(t, text)+"}], ", 1)
 	}
 	return o
 }
@@ -206,7 +210,8 @@ func (o occasion) compareDecisions(t *testing.T, want *v1alpha1.Plan, got answer
 func (o occasion) repository() *pacv1alpha1.Repository {
 	r := &pacv1alpha1.Repository{
 		TypeMeta:   metav1.TypeMeta{APIVersion: pacv1alpha1.SchemeGroupVersion.String(), Kind: "Repository"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid"}, Spec: pacv1alpha1.RepositorySpec{URL: "https://github.com/acme/app"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid"},
+		Spec:       pacv1alpha1.RepositorySpec{URL: "https://github.com/acme/app"},
 	}
 	if o.gitlab {
 		r.Spec.URL = "https://gitlab.example.com/acme/team/app"
@@ -255,7 +260,8 @@ func (o occasion) params() []string {
 // facts are the flags for what the delivery does not say.
 func (o occasion) facts() []string {
 	var args []string
-	for how, files := range map[string][]string{"added": o.Changed.Added, "deleted": o.Changed.Deleted, "modified": o.Changed.Modified, "renamed": o.Changed.Renamed} {
+	for how, files := range map[string][]string{"added": o.Changed.Added, "deleted": o.Changed.Deleted,
+		"modified": o.Changed.Modified, "renamed": o.Changed.Renamed} {
 		for _, file := range files {
 			args = append(args, "--changed="+how+"="+file)
 		}

@@ -82,7 +82,8 @@ func pasted(t *testing.T, first, example string) string {
 	for _, own := range name.FindAllStringSubmatch(example, -1) {
 		end = regexp.MustCompile(`(?m)^ *`+regexp.QuoteMeta(own[1])+`:.*\n`).ReplaceAllString(end, "")
 	}
-	return begin + above + regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(example, "\n"), "    ") + "\n" + end
+	return begin + above + regexp.MustCompile(`(?m)^`).ReplaceAllString(strings.TrimSuffix(example, "\n"), "    ") + "\n" +
+		end
 }
 
 // Each command of plumb.md was run in a repository with pipelines of all kinds.
@@ -100,7 +101,8 @@ func TestPlumbExamples(t *testing.T) {
 	repo.Commit("Say hello")
 	check(t, "plumb.md", page, func(i int, command string) answer {
 		docs := right
-		if before := page[:blocks(page)[i].from]; strings.HasSuffix(section.FindString(before[strings.LastIndex(before, "\n## ")+1:]), "Mistakes") {
+		if before := page[:blocks(page)[i].from]; strings.HasSuffix(
+			section.FindString(before[strings.LastIndex(before, "\n## ")+1:]), "Mistakes") {
 			docs = run("docs", `on-cel-expression: taget_branch == "main" && "docs/**".pathChanged()`)
 		}
 		repo.Write(map[string]string{".tekton/docs.yaml": docs})

@@ -15,7 +15,8 @@ import (
 
 // TestMain hides the settings of the person who runs the tests.
 func TestMain(m *testing.M) {
-	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1", "KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": ""} {
+	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
+		"KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": ""} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
@@ -32,7 +33,8 @@ type answer struct {
 
 func plumb(ctx context.Context, dir, in string, args ...string) answer {
 	var out, said, shown bytes.Buffer
-	code := Run(ctx, Process{Args: append([]string{"plumb"}, args...), Dir: dir, In: strings.NewReader(in), Out: io.MultiWriter(&out, &shown), Err: io.MultiWriter(&said, &shown), Version: devel})
+	code := Run(ctx, Process{Args: append([]string{"plumb"}, args...), Dir: dir, In: strings.NewReader(in),
+		Out: io.MultiWriter(&out, &shown), Err: io.MultiWriter(&said, &shown), Version: devel})
 	return answer{out.String(), said.String(), shown.String(), code}
 }
 
@@ -50,7 +52,8 @@ func run(name string, annotations ...string) string {
 func topic(t *testing.T, more map[string]string) *scratch.Repo {
 	t.Helper()
 	files := map[string]string{
-		".tekton/build.yaml":  run("build", `on-event: "[push, pull_request]"`, `on-target-branch: "[main, release-*, refs/tags/v*]"`),
+		".tekton/build.yaml": run("build", `on-event: "[push, pull_request]"`,
+			`on-target-branch: "[main, release-*, refs/tags/v*]"`),
 		".tekton/docs.yaml":   run("docs", "on-event: pull_request", "on-target-branch: main", `on-path-change: "docs/**"`),
 		".tekton/ready.yaml":  run("ready", "on-event: pull_request", "on-target-branch: main", "on-label: ready"),
 		".tekton/deploy.yaml": run("deploy", `on-comment: "^/deploy"`),

@@ -16,7 +16,8 @@ import (
 // mistake.
 func TestNothingStarts(t *testing.T) {
 	shared := topic(t, nil)
-	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request", `"action": "synchronize"`, `"action": "closed"`)
+	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request", `"action": "synchronize"`,
+		`"action": "closed"`)
 	const there, meant = "(All: build, deploy, docs, ready).", "Did you mean build? "
 	for name, test := range map[string]struct {
 		args []string
@@ -115,9 +116,11 @@ func TestNothingStarts(t *testing.T) {
 
 // A pipeline that starts adds no sentence. Each pipeline that plumb cannot decide has one.
 func TestYAMLOfWhatNobodyCanTell(t *testing.T) {
-	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main", "task: https://127.0.0.1:1/x.yaml")})
+	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main",
+		"task: https://127.0.0.1:1/x.yaml")})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o=yaml")
-	if got.code != exitOK || !strings.HasPrefix(got.said, "It is unknown here whether web starts: .tekton/web.yaml:1: ") || strings.Count(got.out, "kind: PipelineRun") != 2 {
+	if got.code != exitOK || !strings.HasPrefix(got.said, "It is unknown here whether web starts: .tekton/web.yaml:1: ") ||
+		strings.Count(got.out, "kind: PipelineRun") != 2 {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
@@ -140,19 +143,23 @@ func TestACancellationAsJSON(t *testing.T) {
 // A comment that begins like a command and is none says so, unless it starts something.
 func TestUnknownCommand(t *testing.T) {
 	repo := topic(t, nil)
-	repo.Write(map[string]string{"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
-		"spec: {url: https://github.com/acme/app, settings: {gitops_command_prefix: ci}}\n"})
+	repo.Write(map[string]string{
+		"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
+			"spec: {url: https://github.com/acme/app, settings: {gitops_command_prefix: ci}}\n"})
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
 		{[]string{"--comment=/retset build"}, "Assumed: /retset is not a command, so this is an ordinary comment (commands: /test, /retest, /ok-to-test, /cancel).\n"},
-		{[]string{"--comment=/test", "--repository=repository.yaml"}, "Assumed: /test is not a command, so this is an ordinary comment (commands: /ci test, /ci retest, /ci ok-to-test, /ci cancel).\n"},
-		{[]string{"--comment=/deploy"}, ""}, {[]string{"--comment=hello"}, ""}, {[]string{"--comment=/test"}, ""}, {[]string{"--comment=\uff0ftest"}, ""},
+		{[]string{"--comment=/test", "--repository=repository.yaml"},
+			"Assumed: /test is not a command, so this is an ordinary comment (commands: /ci test, /ci retest, /ci ok-to-test, /ci cancel).\n"},
+		{[]string{"--comment=/deploy"}, ""}, {[]string{"--comment=hello"}, ""}, {[]string{"--comment=/test"}, ""},
+		{[]string{"--comment=\uff0ftest"}, ""},
 		{[]string{"--comment=/retest"}, "Assumed: nothing has run on the commit yet.\n"},
 	} {
 		got := plumb(t.Context(), repo.Dir, "", append([]string{"plan"}, test.args...)...)
-		if said := strings.Contains(got.out, "comment like any other"); got.code != exitOK || !strings.Contains(got.out, test.want) || test.want == "" && said {
+		if said := strings.Contains(got.out, "comment like any other"); got.code != exitOK ||
+			!strings.Contains(got.out, test.want) || test.want == "" && said {
 			t.Errorf("%v: exit %d: %s%s", test.args, got.code, got.out, got.said)
 		}
 	}
@@ -161,11 +168,13 @@ func TestUnknownCommand(t *testing.T) {
 // .tekton that no event can read is refused as in the cluster. The rest of the cases are those of
 // package worktree.
 func TestTektonIsASubmodule(t *testing.T) {
-	repo, other := scratch.New(t, map[string]string{"README.md": "x"}), scratch.New(t, map[string]string{"build.yaml": run("build", "on-event: pull_request")})
+	repo, other := scratch.New(t, map[string]string{"README.md": "x"}),
+		scratch.New(t, map[string]string{"build.yaml": run("build", "on-event: pull_request")})
 	repo.Git("checkout", "--quiet", "-b", "topic")
 	repo.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other.Dir, ".tekton")
 	got := plumb(t.Context(), repo.Dir, "", "plan")
-	if got.code != exitAuthor || !strings.HasPrefix(got.said, ".tekton: error: .tekton is a submodule, and no submodule is followed") {
+	if got.code != exitAuthor || !strings.HasPrefix(got.said,
+		".tekton: error: .tekton is a submodule, and no submodule is followed") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }

@@ -21,28 +21,51 @@ func TestPlan(t *testing.T) {
 		want    []string // beginnings of lines: pipeline, starts, and of the sentence what follows
 		assumed string
 	}{
-		"the pull request of this branch": {want: []string{"build yes on-event includes pull_request; on-target-branch [main] matches main", "deploy no", "docs yes", "ready no"}},
+		"the pull request of this branch": {want: []string{
+			"build yes on-event includes pull_request; on-target-branch [main] matches main", "deploy no", "docs yes",
+			"ready no",
+		}},
 		"its changed files are those of the branch and of the disk": {
-			args: []string{"--base", "release-1", "--head=x"}, want: []string{"build yes on-event includes pull_request; on-target-branch [release-*] matches release-1", "deploy no", "docs no on-target-branch [main] does not match release-1", "ready no"}},
-		"a push of this branch": {args: []string{"--push"}, want: []string{"build no on-target-branch [main, release-*, refs/tags/v*] does not match topic", "deploy no", "docs no", "ready no"}},
-		"a push to main": {args: []string{"--push=main"}, want: []string{"build yes on-event includes push", "deploy no", "docs no", "ready no"},
+			args: []string{"--base", "release-1", "--head=x"}, want: []string{
+				"build yes on-event includes pull_request; on-target-branch [release-*] matches release-1", "deploy no",
+				"docs no on-target-branch [main] does not match release-1", "ready no",
+			}},
+		"a push of this branch": {args: []string{"--push"}, want: []string{
+			"build no on-target-branch [main, release-*, refs/tags/v*] does not match topic", "deploy no", "docs no", "ready no",
+		}},
+		"a push to main": {args: []string{"--push=main"},
+			want:    []string{"build yes on-event includes push", "deploy no", "docs no", "ready no"},
 			assumed: "Assumed: the branch has no open pull request.\n"},
-		"a tag": {args: []string{"--tag", "v1"}, want: []string{"build yes on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1", "deploy no", "docs no", "ready no"}},
+		"a tag": {args: []string{"--tag", "v1"}, want: []string{
+			"build yes on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1", "deploy no", "docs no",
+			"ready no",
+		}},
 		"a label": {args: []string{"--label=ready"}, want: []string{"build no", "deploy no", "docs no", "ready yes"},
 			assumed: "Assumed: dev may write to the repository, so no approval is needed.\n"},
-		"another label": {args: []string{"--label=ready", "--label", "other"}, want: []string{"build no", "deploy no", "docs no", "ready yes"},
+		"another label": {args: []string{"--label=ready", "--label", "other"},
+			want:    []string{"build no", "deploy no", "docs no", "ready yes"},
 			assumed: "Assumed: dev may write to the repository, so no approval is needed.\n"},
-		"a label it has not": {args: []string{"--label=other"}, want: []string{"build no", "deploy no", "docs no", "ready no on-label [ready] includes none of the labels [other]"},
+		"a label it has not": {args: []string{"--label=other"},
+			want: []string{
+				"build no", "deploy no", "docs no", "ready no on-label [ready] includes none of the labels [other]",
+			},
 			assumed: "Assumed: dev may write to the repository, so no approval is needed.\n"},
-		"a comment": {args: []string{"--comment", "/deploy it"}, want: []string{"build no", `deploy yes on-comment "^/deploy" matches the comment "/deploy it"`, "docs no", "ready no"},
+		"a comment": {args: []string{"--comment", "/deploy it"}, want: []string{
+			"build no", `deploy yes on-comment "^/deploy" matches the comment "/deploy it"`, "docs no", "ready no",
+		},
 			assumed: "Assumed: dev may write to the repository, so no approval is needed.\n"},
-		"changed files that are given": {args: []string{"--changed", "main.go", "added=x/y z"}, want: []string{"build yes", "deploy no",
-			"docs no on-path-change [docs/**] matches no changed file (changed: main.go and 1 more)", "ready no"}},
-		"of GitLab": {prepare: func(r *scratch.Repo) { r.Git("remote", "set-url", "origin", "git@gitlab.com:group/sub/app.git") },
+		"changed files that are given": {args: []string{"--changed", "main.go", "added=x/y z"},
+			want: []string{"build yes", "deploy no",
+				"docs no on-path-change [docs/**] matches no changed file (changed: main.go and 1 more)", "ready no"}},
+		"of GitLab": {prepare: func(r *scratch.Repo) {
+			r.Git("remote", "set-url", "origin", "git@gitlab.com:group/sub/app.git")
+		},
 			want: []string{"build yes", "deploy no", "docs yes", "ready no"}},
-		"from a detached HEAD, with a name": {prepare: func(r *scratch.Repo) { r.Git("checkout", "--quiet", "--detach") }, args: []string{"--head", "topic"},
+		"from a detached HEAD, with a name": {prepare: func(r *scratch.Repo) { r.Git("checkout", "--quiet", "--detach") },
+			args: []string{"--head", "topic"},
 			want: []string{"build yes", "deploy no", "docs yes", "ready no"}},
-		"without a remote, with an address": {prepare: func(r *scratch.Repo) { r.Git("remote", "remove", "origin") }, args: []string{"--url", "https://github.com/acme/app"},
+		"without a remote, with an address": {prepare: func(r *scratch.Repo) { r.Git("remote", "remove", "origin") },
+			args: []string{"--url", "https://github.com/acme/app"},
 			want: []string{"build yes", "deploy no", "docs yes", "ready no"}},
 		"what is on disk counts, not what is committed": {prepare: func(r *scratch.Repo) {
 			r.Remove(".tekton/ready.yaml")
@@ -93,7 +116,9 @@ func TestPlanWithNothingToStart(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"a commit that asks for no CI":                {"x [skip ci]", nil, exitOK, "Nothing starts: the message of the commit has a skip CI command.\n"},
+		"a commit that asks for no CI": {
+			"x [skip ci]", nil, exitOK, "Nothing starts: the message of the commit has a skip CI command.\n",
+		},
 		"a command that names what there is not":      {"x", []string{"--comment", "/test biuld"}, exitAuthor, ""},
 		"an event that the Git service never is told": {"x", []string{"--comment", "  "}, exitOK, ""},
 	} {
@@ -104,7 +129,8 @@ func TestPlanWithNothingToStart(t *testing.T) {
 			if got.code != test.code || test.want != "" && got.out != test.want {
 				t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 			}
-			if must := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--must-start=build"}, test.args...)...); must.code != exitAuthor || !strings.Contains(must.said, "plumb: build would not start: ") {
+			if must := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--must-start=build"},
+				test.args...)...); must.code != exitAuthor || !strings.Contains(must.said, "plumb: build would not start: ") {
 				t.Errorf("--must-start: exit %d: %s", must.code, must.said)
 			}
 		})
@@ -112,17 +138,21 @@ func TestPlanWithNothingToStart(t *testing.T) {
 }
 
 func TestMustStart(t *testing.T) {
-	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main", "task: https://127.0.0.1:1/x.yaml")})
+	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: pull_request", "on-target-branch: main",
+		"task: https://127.0.0.1:1/x.yaml")})
 	for name, test := range map[string]struct {
 		names []string
 		code  int
 		want  string
 	}{
-		"what starts":       {[]string{"build", "docs"}, exitOK, ""},
-		"what does not":     {[]string{"build", "ready"}, exitAuthor, "plumb: ready would not start: on-label [ready] includes none of the labels []\n"},
-		"what is unknown":   {[]string{"web"}, exitAuthor, "plumb: web would not start: it is unknown here (.tekton/web.yaml:1: annotation pipelinesascode.tekton.dev/task: https://127.0.0.1:1/x.yaml: not fetched (--fetch))\n"},
-		"what is not there": {[]string{"biuld"}, exitAuthor, "plumb: biuld would not start: no pipeline has that name (all: build, deploy, docs, ready, web)\n"},
-		"two that do not":   {[]string{"ready", "deploy"}, exitAuthor, "plumb: ready would not start: on-label [ready] includes none of the labels []\nplumb: deploy would not start: no annotation pipelinesascode.tekton.dev/on-event\n"},
+		"what starts": {[]string{"build", "docs"}, exitOK, ""},
+		"what does not": {[]string{"build", "ready"}, exitAuthor,
+			"plumb: ready would not start: on-label [ready] includes none of the labels []\n"},
+		"what is unknown": {[]string{"web"}, exitAuthor, "plumb: web would not start: it is unknown here (.tekton/web.yaml:1: annotation pipelinesascode.tekton.dev/task: https://127.0.0.1:1/x.yaml: not fetched (--fetch))\n"},
+		"what is not there": {[]string{"biuld"}, exitAuthor,
+			"plumb: biuld would not start: no pipeline has that name (all: build, deploy, docs, ready, web)\n"},
+		"two that do not": {[]string{"ready", "deploy"}, exitAuthor,
+			"plumb: ready would not start: on-label [ready] includes none of the labels []\nplumb: deploy would not start: no annotation pipelinesascode.tekton.dev/on-event\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"plan"}
@@ -140,7 +170,8 @@ func TestPlanShowsMistakes(t *testing.T) {
 	repo := topic(t, map[string]string{
 		".tekton/a.yaml": run("a", "on-cel-expression: taget_branch == \"main\""), ".tekton/b.yaml": "a: b: c\n",
 		".tekton/c.yaml": "kind: ConfigMap\napiVersion: v1\n---\nkind: PipelineRun\napiVersion: tekton.dev/v1alpha1\n",
-		".tekton/d.yaml": strings.Replace(run("d", "on-event: pull_request", "on-target-branch: main"), "spec: {", "spec: {timeouts: {pipeline: 1 hour}, ", 1),
+		".tekton/d.yaml": strings.Replace(run("d", "on-event: pull_request", "on-target-branch: main"), "spec: {",
+			"spec: {timeouts: {pipeline: 1 hour}, ", 1),
 	})
 	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: undeclared reference to 'taget_branch' (in container '')
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
@@ -183,19 +214,23 @@ func TestPlanAsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"name": "push-0", "service": "github", "repository": "https://github.com/acme/app", "trigger": "push", "type": "push", "base": "refs/heads/main", "head": "refs/heads/main",
+		"name": "push-0", "service": "github", "repository": "https://github.com/acme/app", "trigger": "push", "type": "push",
+		"base": "refs/heads/main", "head": "refs/heads/main",
 		"sender": "ada", "sha": repo.Git("rev-parse", "HEAD"), "before": repo.Git("rev-parse", "main"),
 	}
-	if diff := cmp.Diff(want, read.Event, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == `["name"]` }, cmp.Ignore())); diff != "" {
+	if diff := cmp.Diff(want, read.Event,
+		cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == `["name"]` }, cmp.Ignore())); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
 	if got.code != exitAuthor || read.Disposition != "RunsCreated" || len(read.Assumed) != 1 || len(read.Pipelines) != 5 {
 		t.Fatalf("exit %d: %+v", got.code, read)
 	}
-	if a := read.Pipelines[0]; a.Starts != "no" || a.Error.File != ".tekton/a.yaml" || a.Error.Line != 6 || a.Error.Column != 42 || a.Error.Reason != "BadAnnotation" {
+	if a := read.Pipelines[0]; a.Starts != "no" || a.Error.File != ".tekton/a.yaml" || a.Error.Line != 6 ||
+		a.Error.Column != 42 || a.Error.Reason != "BadAnnotation" {
 		t.Errorf("got %+v", a)
 	}
-	if build := read.Pipelines[1]; build.Starts != "yes" || build.PipelineRun.Namespace != "default" || !strings.HasPrefix(build.PipelineRun.Name, "build-") || !strings.HasPrefix(build.Why, "selected: ") {
+	if build := read.Pipelines[1]; build.Starts != "yes" || build.PipelineRun.Namespace != "default" ||
+		!strings.HasPrefix(build.PipelineRun.Name, "build-") || !strings.HasPrefix(build.Why, "selected: ") {
 		t.Errorf("got %+v", build)
 	}
 }

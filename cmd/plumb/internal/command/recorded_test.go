@@ -23,7 +23,9 @@ func save(t *testing.T, repo *scratch.Repo, sample, headers string, replace ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	repo.Write(map[string]string{"payload.json": strings.NewReplacer(replace...).Replace(string(data)), "headers.txt": headers})
+	repo.Write(map[string]string{
+		"payload.json": strings.NewReplacer(replace...).Replace(string(data)), "headers.txt": headers,
+	})
 }
 
 const (
@@ -38,8 +40,9 @@ func recordedPipelines() map[string]string {
 	return map[string]string{
 		".tekton/build.yaml": run("build", `on-event: "[push, pull_request]"`, `on-target-branch: main`),
 		".tekton/body.yaml":  run("body", `on-cel-expression: '!has(body.action) || body.action == "opened"'`),
-		".tekton/docs.yaml":  run("docs", `on-event: "[push, pull_request]"`, `on-target-branch: main`, `on-path-change: "docs/**"`),
-		".tekton/say.yaml":   run("say", `on-comment: deploy`),
+		".tekton/docs.yaml": run("docs", `on-event: "[push, pull_request]"`, `on-target-branch: main`,
+			`on-path-change: "docs/**"`),
+		".tekton/say.yaml": run("say", `on-comment: deploy`),
 	}
 }
 
@@ -51,21 +54,36 @@ func TestRecorded(t *testing.T) {
 		want                     []string
 	}{
 		"a push that the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 0, nil, []string{
-			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples, "say no",
-			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " + headOfSamples[:8] + ".", "Assumed: the branch has no open pull request."}},
-		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", 2, nil, []string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
+			"build yes", "body yes", "docs unknown listing the changed files: the clone has no commit " + headOfSamples,
+			"say no",
+			"Assumed: .tekton is read as it is on disk, because the clone does not have the event's commit " +
+				headOfSamples[:8] + ".", "Assumed: the branch has no open pull request."}},
+		"a push that the clone has": {"github", "push-branch.json", githubHeaders + "push", 2, nil,
+			[]string{"build yes", "docs yes", "Assumed: .tekton is read at the event's commit "}},
 		"a push onto what the clone does not have": {"github", "push-branch.json", githubHeaders + "push", 1, nil, []string{
-			"build yes", "docs unknown listing the changed files: the clone has no commit " + baseOfSamples + ", which was there before the push"}},
-		"with the changed files": {"github", "push-branch.json", githubHeaders + "push", 0, []string{"--changed=docs/x"}, []string{"build yes", "docs yes"}},
-		"a pull request":         {"github", "pull-opened-fork.json", githubHeaders + "pull_request", 2, nil, []string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
-		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", 0, nil, []string{
-			"build yes", "body yes", "docs unknown", "Assumed: the commit's message, which is not known here, does not ask for no CI."}},
-		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", 0, nil, []string{"build no", "say yes",
-			"Assumed: the comment's pull request has the commit that is checked out, from topic to main."}},
-		"a merge request":     {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", 2, nil, []string{"build yes", "body yes", "docs yes"}},
-		"a note":              {"gitlab", "note-merge-request.json", gitlabHeaders + "Note Hook", 0, nil, []string{"build no", "say yes"}},
-		"what starts nothing": {"github", "push-deleted.json", githubHeaders + "push", 0, nil, []string{"Nothing starts: refs/heads/"}},
-		"a webhook that is not the App's": {"github", "pull-opened-fork.json", "X-GitHub-Delivery: 1\nX-GitHub-Event: pull_request", 2, nil,
+			"build yes", "docs unknown listing the changed files: the clone has no commit " + baseOfSamples +
+				", which was there before the push"}},
+		"with the changed files": {"github", "push-branch.json", githubHeaders + "push", 0, []string{"--changed=docs/x"},
+			[]string{"build yes", "docs yes"}},
+		"a pull request": {"github", "pull-opened-fork.json", githubHeaders + "pull_request", 2, nil,
+			[]string{"build yes", "body yes", "docs yes", "Assumed: dev may write to the repository"}},
+		"a pull request that the clone does not have": {"github", "pull-opened-fork.json", githubHeaders +
+			"pull_request", 0, nil, []string{
+			"build yes", "body yes", "docs unknown",
+			"Assumed: the commit's message, which is not known here, does not ask for no CI."}},
+		"a comment": {"github", "comment-created.json", githubHeaders + "issue_comment", 0, nil,
+			[]string{"build no", "say yes",
+				"Assumed: the comment's pull request has the commit that is checked out, from topic to main."}},
+		"a merge request": {"gitlab", "mr-open-fork.json", gitlabHeaders + "Merge Request Hook", 2, nil,
+			[]string{"build yes", "body yes", "docs yes"}},
+		"a note": {
+			"gitlab", "note-merge-request.json", gitlabHeaders + "Note Hook", 0, nil, []string{"build no", "say yes"},
+		},
+		"what starts nothing": {
+			"github", "push-deleted.json", githubHeaders + "push", 0, nil, []string{"Nothing starts: refs/heads/"},
+		},
+		"a webhook that is not the App's": {"github", "pull-opened-fork.json",
+			"X-GitHub-Delivery: 1\nX-GitHub-Event: pull_request", 2, nil,
 			[]string{"build yes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +95,8 @@ func TestRecorded(t *testing.T) {
 			replace := []string{headOfSamples, head, baseOfSamples, base}[:2*test.has]
 			repo.Write(map[string]string{"docs/b.md": "not committed"})
 			save(t, repo, test.service+"/"+test.sample, test.headers, replace...)
-			got := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--payload=payload.json", "--headers=headers.txt"}, test.args...)...)
+			got := plumb(t.Context(), repo.Dir, "",
+				append([]string{"plan", "--payload=payload.json", "--headers=headers.txt"}, test.args...)...)
 			if got.code != exitOK {
 				t.Fatalf("exit %d: %s", got.code, got.said)
 			}
@@ -104,7 +123,8 @@ func TestRecordedNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := github.New(github.Options{}).Webhook.Decode(http.Header{"X-Github-Event": {"push"}, "X-Github-Delivery": {"1"}}, data)
+	spec, err := github.New(github.Options{}).Webhook.Decode(http.Header{"X-Github-Event": {"push"},
+		"X-Github-Delivery": {"1"}}, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +134,8 @@ func TestRecordedNames(t *testing.T) {
 		t.Errorf("want the event %s, got\n%s\nand of standard input\n%s", want, named.out, piped.out)
 	}
 	save(t, repo, "github/push-branch.json", githubHeaders+"push", `"pushed_at"`, `"nothing_at"`)
-	other := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt", "-o=json", "--delivery=other")
+	other := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt", "-o=json",
+		"--delivery=other")
 	if want := v1alpha1.EventName("push", "github", "github.com", "other"); !strings.Contains(other.out, `"`+want+`"`) {
 		t.Errorf("want the event %s, got\n%s", want, other.out)
 	}

@@ -23,7 +23,8 @@ const configFile = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plumbline}
 
 // speaks is a pipeline whose script is a text.
 func speaks(name, script string, annotations ...string) string {
-	return strings.Replace(run(name, append(annotations, "on-event: pull_request", "on-target-branch: main")...), "echo {{ revision }}", script, 1)
+	return strings.Replace(run(name, append(annotations, "on-event: pull_request", "on-target-branch: main")...),
+		"echo {{ revision }}", script, 1)
 }
 
 // Each case is a pipeline and what the answer says of it.
@@ -35,44 +36,68 @@ func TestSources(t *testing.T) {
 		yaml     string // what the PipelineRun says
 		prepare  func(*scratch.Repo)
 	}{
-		"a param of the Repository":         {pipeline: speaks("a", "tier {{ tier }}"), table: "a         yes", yaml: "script: tier gold\n"},
-		"a param that is given":             {pipeline: speaks("a", "tier {{ tier }}"), args: []string{"--param", "tier=silver"}, yaml: "script: tier silver\n"},
-		"the Repository's namespace":        {pipeline: speaks("a", "in {{ target_namespace }}"), yaml: "script: in team\n"},
-		"the ConfigMap":                     {pipeline: speaks("a", "x"), args: []string{"--config", "config.yaml"}, yaml: "secret-created: \"false\"\n"},
-		"the default ConfigMap":             {pipeline: speaks("a", "x"), yaml: "secret-created: \"true\"\n"},
-		"the value of a secret is its name": {pipeline: speaks("a", "token {{ token }}"), table: "a         yes", yaml: "script: token <secret vault/token>\n"},
+		"a param of the Repository": {
+			pipeline: speaks("a", "tier {{ tier }}"), table: "a         yes", yaml: "script: tier gold\n",
+		},
+		"a param that is given": {
+			pipeline: speaks("a", "tier {{ tier }}"), args: []string{"--param", "tier=silver"}, yaml: "script: tier silver\n",
+		},
+		"the Repository's namespace": {pipeline: speaks("a", "in {{ target_namespace }}"), yaml: "script: in team\n"},
+		"the ConfigMap": {
+			pipeline: speaks("a", "x"), args: []string{"--config", "config.yaml"}, yaml: "secret-created: \"false\"\n",
+		},
+		"the default ConfigMap": {pipeline: speaks("a", "x"), yaml: "secret-created: \"true\"\n"},
+		"the value of a secret is its name": {
+			pipeline: speaks("a", "token {{ token }}"), table: "a         yes", yaml: "script: token <secret vault/token>\n",
+		},
 		"what the value of a secret decides": {pipeline: run("a", `on-cel-expression: token == "x"`),
 			table: "a         unknown  it depends on secret team/vault, which is not read (--from-cluster reads it, --param sets the param)"},
-		"a secret that is given": {pipeline: run("a", `on-cel-expression: token == "x"`), args: []string{"--param=token=x"}, table: "a         yes"},
+		"a secret that is given": {
+			pipeline: run("a", `on-cel-expression: token == "x"`), args: []string{"--param=token=x"}, table: "a         yes",
+		},
 		"the payload of a described event": {pipeline: run("a", `on-cel-expression: body.action == "opened"`),
 			table: "a         unknown  reading the payload: only a real delivery has one: give it with --payload and --headers"},
-		"a file of the repository": {pipeline: run("a", "on-event: pull_request", "on-target-branch: main", "task: '[tasks/x.yaml]'"),
-			prepare: func(r *scratch.Repo) { r.Write(map[string]string{"tasks/x.yaml": "x: y\n"}) }, table: "tasks/x.yaml holds no Task"},
-		"the default branch's definitions, and none that it does not have": {pipeline: speaks("a", "x"), args: []string{"--repository", "default.yaml"},
+		"a file of the repository": {pipeline: run("a", "on-event: pull_request", "on-target-branch: main",
+			"task: '[tasks/x.yaml]'"),
+			prepare: func(r *scratch.Repo) { r.Write(map[string]string{"tasks/x.yaml": "x: y\n"}) },
+			table:   "tasks/x.yaml holds no Task"},
+		"the default branch's definitions, and none that it does not have": {pipeline: speaks("a", "x"),
+			args: []string{"--repository", "default.yaml"},
 			prepare: func(r *scratch.Repo) {
-				r.Write(map[string]string{"default.yaml": repositoryFile + "  settings: {pipelinerun_provenance: default_branch}\n"})
+				r.Write(map[string]string{
+					"default.yaml": repositoryFile + "  settings: {pipelinerun_provenance: default_branch}\n",
+				})
 			}, table: "WHY\nbuild     yes"},
-		"of a Repository whose URL is spelt otherwise": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"), args: []string{"--repository=spelt.yaml"},
+		"of a Repository whose URL is spelt otherwise": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"),
+			args: []string{"--repository=spelt.yaml"},
 			prepare: func(r *scratch.Repo) {
-				r.Write(map[string]string{"spelt.yaml": strings.Replace(repositoryFile, "https://github.com/acme/app", "https://github.com/Acme/app.git/", 1)})
+				r.Write(map[string]string{"spelt.yaml": strings.Replace(repositoryFile, "https://github.com/acme/app",
+					"https://github.com/Acme/app.git/", 1)})
 			}, yaml: "script: from https://github.com/Acme/app to https://github.com/Acme/app\n"},
 		"of a fork": {pipeline: speaks("a", "from {{ source_url }} to {{ repo_url }}"),
 			prepare: func(r *scratch.Repo) { r.Git("remote", "set-url", "origin", "https://github.com/dev/app") },
-			table:   "Assumed: dev may write to the repository", yaml: "script: from https://github.com/dev/app to https://github.com/acme/app\n"},
+			table:   "Assumed: dev may write to the repository",
+			yaml:    "script: from https://github.com/dev/app to https://github.com/acme/app\n"},
 		"the key of the delivery": {pipeline: speaks("a", "x"), args: []string{"--delivery=72d3162e"}, yaml: "name: a-"},
-		"the number":              {pipeline: speaks("a", "{{ pull_request_number }}"), args: []string{"--number=7"}, yaml: `pull-request: "7"`},
+		"the number": {
+			pipeline: speaks("a", "{{ pull_request_number }}"), args: []string{"--number=7"}, yaml: `pull-request: "7"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := topic(t, nil)
 			if test.prepare != nil {
 				test.prepare(repo)
 			}
-			repo.Write(map[string]string{".tekton/a.yaml": test.pipeline, "repository.yaml": repositoryFile, "config.yaml": configFile})
+			repo.Write(map[string]string{
+				".tekton/a.yaml": test.pipeline, "repository.yaml": repositoryFile, "config.yaml": configFile,
+			})
 			args := append([]string{"plan", "--repository=repository.yaml"}, test.args...)
-			if table := plumb(t.Context(), repo.Dir, "", args...); !strings.Contains(table.out, test.table) || table.code == exitTool {
+			if table := plumb(t.Context(), repo.Dir, "", args...); !strings.Contains(table.out, test.table) ||
+				table.code == exitTool {
 				t.Errorf("exit %d, table:\n%s%s\nwant %q", table.code, table.out, table.said, test.table)
 			}
-			if yaml := plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...); !strings.Contains(yaml.out, test.yaml) || yaml.code == exitTool {
+			if yaml := plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...); !strings.Contains(yaml.out, test.yaml) ||
+				yaml.code == exitTool {
 				t.Errorf("exit %d, YAML:\n%s%s\nwant %q", yaml.code, yaml.out, yaml.said, test.yaml)
 			}
 		})
@@ -94,14 +119,17 @@ func TestNoNetwork(t *testing.T) {
 		t.Setenv(name, server.URL)
 	}
 	t.Setenv("NO_PROXY", "")
-	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: '[push, pull_request]'", "on-target-branch: main", "task: "+server.URL+"/x.yaml") +
+	repo := topic(t, map[string]string{".tekton/web.yaml": run("web", "on-event: '[push, pull_request]'",
+		"on-target-branch: main", "task: "+server.URL+"/x.yaml") +
 		"---\n" + run("hub", "on-event: pull_request", "on-target-branch: main", "task: git-clone")})
 	config := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plumbline}\ndata: {remote-allowed-hosts: 127.0.0.1, hub-url: '" + server.URL + "'}\n"
-	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
+	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL +
+		"'}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x\n"
 	repo.Write(map[string]string{"config.yaml": config, "kubeconfig": kubeconfig})
 	repo.Git("remote", "set-url", "origin", server.URL+"/acme/app.git")
 	t.Setenv("KUBECONFIG", repo.Dir+"/kubeconfig")
-	for _, args := range [][]string{{"plan"}, {"plan", "--push=main"}, {"plan", "-o", "yaml", "--base=nowhere"}, {"version"}, {"completion", "bash"}} {
+	for _, args := range [][]string{{"plan"}, {"plan", "--push=main"}, {"plan", "-o", "yaml", "--base=nowhere"},
+		{"version"}, {"completion", "bash"}} {
 		if args[0] == "plan" {
 			args = append(args, "--config=config.yaml")
 		}
@@ -139,14 +167,18 @@ func TestFromCluster(t *testing.T) {
 		_, _ = w.Write([]byte(object))
 	}))
 	defer server.Close()
-	repo := topic(t, map[string]string{".tekton/a.yaml": speaks("a", "{{ token }} in {{ target_namespace }}"), ".tekton/b.yaml": run("b", `on-cel-expression: token.startsWith("hunt")`)})
-	repo.Write(map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"})
+	repo := topic(t, map[string]string{".tekton/a.yaml": speaks("a", "{{ token }} in {{ target_namespace }}"),
+		".tekton/b.yaml": run("b", `on-cel-expression: token.startsWith("hunt")`)})
+	repo.Write(map[string]string{"kubeconfig": "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" +
+		server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c}}]\n"})
 	args := []string{"plan", "--from-cluster", "--kubeconfig=kubeconfig", "--context=x"}
 	table, yaml := plumb(t.Context(), repo.Dir, "", args...), plumb(t.Context(), repo.Dir, "", append(args, "-o=yaml")...)
-	if table.code != exitOK || !strings.Contains(table.out, "\nb         yes") || !strings.Contains(table.said, `plumb: the ConfigMap has a mistake; the rest of it is used: key "app-name"`) {
+	if table.code != exitOK || !strings.Contains(table.out, "\nb         yes") ||
+		!strings.Contains(table.said, `plumb: the ConfigMap has a mistake; the rest of it is used: key "app-name"`) {
 		t.Errorf("exit %d: %s%s", table.code, table.out, table.said)
 	}
-	if !strings.Contains(yaml.out, "script: <secret vault/token> in team\n") || !strings.Contains(yaml.out, `secret-created: "false"`) || strings.Contains(yaml.shown+table.shown, "hunter2") {
+	if !strings.Contains(yaml.out, "script: <secret vault/token> in team\n") ||
+		!strings.Contains(yaml.out, `secret-created: "false"`) || strings.Contains(yaml.shown+table.shown, "hunter2") {
 		t.Errorf("exit %d: %s%s", yaml.code, yaml.out, yaml.said)
 	}
 }

@@ -28,15 +28,20 @@ func TestPlanOfWhatTektonRefuses(t *testing.T) {
 				".tekton/a.yaml:9:3: warning: the field spec.pipelineSpecc does not exist, so it is ignored\n"},
 		"a task without steps": {started("a", "  pipelineSpec:\n    tasks:\n    - name: t\n      taskSpec: {params: []}\n"),
 			".tekton/a.yaml:12:7: error: Tekton would refuse it: missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps\n"},
-		"runAfter of nothing": {started("a", "  pipelineSpec:\n    tasks:\n    - {name: t, runAfter: [nothere], taskSpec: {steps: [{name: s, image: i}]}}\n"),
+		"runAfter of nothing": {started("a",
+			"  pipelineSpec:\n    tasks:\n    - {name: t, runAfter: [nothere], taskSpec: {steps: [{name: s, image: i}]}}\n"),
 			".tekton/a.yaml:10:5: error: Tekton would refuse it: invalid value: couldn't add link between t and nothere: task t depends on nothere but nothere wasn't present in Pipeline: spec.pipelineSpec.tasks\n"},
-		"an impossible name of a task": {started("a", "  pipelineSpec:\n    tasks:\n    - taskSpec: {steps: [{name: s, image: i}]}\n      name: Build it\n"),
+		"an impossible name of a task": {started("a",
+			"  pipelineSpec:\n    tasks:\n    - taskSpec: {steps: [{name: s, image: i}]}\n      name: Build it\n"),
 			`.tekton/a.yaml:12:7: error: Tekton would refuse it: invalid value "Build it": spec.pipelineSpec.tasks[0].name`},
-		"a Task of its own": {started("a", "  pipelineSpec:\n    tasks:\n    - {name: t, taskRef: {name: own}}\n") + "---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: own}\nspec: {step: []}\n",
+		"a Task of its own": {started("a", "  pipelineSpec:\n    tasks:\n    - {name: t, taskRef: {name: own}}\n") +
+			"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: own}\nspec: {step: []}\n",
 			".tekton/a.yaml:11:17: error: Tekton would refuse it: missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps\n"},
-		"v1beta1": {strings.Replace(started("a", "  pipelineSpec: {tasks: [{name: t, taskSpec: {}}]}\n"), "tekton.dev/v1", "tekton.dev/v1beta1", 1),
+		"v1beta1": {strings.Replace(started("a", "  pipelineSpec: {tasks: [{name: t, taskSpec: {}}]}\n"), "tekton.dev/v1",
+			"tekton.dev/v1beta1", 1),
 			"Tekton would refuse it: missing field(s): spec.pipelineSpec.tasks[0].taskSpec.steps\n"},
-		"a label that Kubernetes refuses": {strings.Replace(started("a", oneTask), "metadata:\n", "metadata:\n  labels: {team: a b}\n", 1),
+		"a label that Kubernetes refuses": {strings.Replace(started("a", oneTask), "metadata:\n",
+			"metadata:\n  labels: {team: a b}\n", 1),
 			`.tekton/a.yaml:4:3: error: Kubernetes would refuse it: metadata.labels: Invalid value: "a b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +52,8 @@ func TestPlanOfWhatTektonRefuses(t *testing.T) {
 					t.Errorf("-o %s: exit %d: %s\nwant %q", form, got.code, got.said, test.want)
 				}
 			}
-			if got := plumb(t.Context(), repo.Dir, "", "plan", "--must-start=a"); !strings.Contains(got.said, "plumb: a would not start: ") || !strings.Contains(got.out, "\na         no      ") {
+			if got := plumb(t.Context(), repo.Dir, "", "plan", "--must-start=a"); !strings.Contains(got.said,
+				"plumb: a would not start: ") || !strings.Contains(got.out, "\na         no      ") {
 				t.Errorf("got %s%s", got.out, got.said)
 			}
 			if got := plumb(t.Context(), repo.Dir, "", "plan", "--push=main"); got.code != exitOK {
@@ -63,7 +69,8 @@ func TestPlanOfWhatTektonMayAllow(t *testing.T) {
 		"matrix":   "  pipelineSpec: {tasks: [{name: t, matrix: {params: [{name: p, value: [a, b]}]}, taskRef: {resolver: git, params: [{name: url, value: x}]}}]}\n",
 		"nested":   "  pipelineSpec: {tasks: [{name: t, pipelineRef: {resolver: hub, params: [{name: name, value: x}]}}]}\n",
 		"resolved": "  pipelineRef: {resolver: bundles, params: [{name: bundle, value: x}]}\n",
-		"secret":   "  params: [{name: t, value: \"{{ token }}\"}]\n  serviceAccountName: x\n" + oneTask, // v1 has it elsewhere: a warning
+		// v1 has it elsewhere: a warning
+		"secret": "  params: [{name: t, value: \"{{ token }}\"}]\n  serviceAccountName: x\n" + oneTask,
 		strings.Repeat("a-very-long-name-", 10) + "end": oneTask,
 		"Build_It!": oneTask,
 	}
@@ -74,10 +81,12 @@ func TestPlanOfWhatTektonMayAllow(t *testing.T) {
 		repo.Write(map[string]string{".tekton/" + strings.Trim(name, "!") + ".yaml": started(name, spec)})
 		args = append(args, "--must-start="+name)
 	}
-	repo.Write(map[string]string{"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
-		"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n"})
+	repo.Write(map[string]string{
+		"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
+			"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n"})
 	got := plumb(t.Context(), repo.Dir, "", append([]string{"plan", "--repository=repository.yaml"}, args...)...)
-	if got.code != exitOK || strings.Count(got.said, "warning") != 1 || !strings.HasPrefix(got.said, ".tekton/secret.yaml:10:3: warning: the field spec.serviceAccountName does not exist, so it is ignored\n") {
+	if got.code != exitOK || strings.Count(got.said, "warning") != 1 || !strings.HasPrefix(got.said,
+		".tekton/secret.yaml:10:3: warning: the field spec.serviceAccountName does not exist, so it is ignored\n") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
@@ -91,7 +100,8 @@ func TestTektonIsNotAskedAboutSecrets(t *testing.T) {
 			"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n",
 	})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "--repository=repository.yaml")
-	if got.code != exitAuthor || !strings.Contains(got.out, "\na         yes ") || !strings.Contains(got.out, "\nb         no      Tekton would refuse it: missing field(s)") {
+	if got.code != exitAuthor || !strings.Contains(got.out, "\na         yes ") ||
+		!strings.Contains(got.out, "\nb         no      Tekton would refuse it: missing field(s)") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
@@ -101,7 +111,8 @@ func TestWarningsAsJSON(t *testing.T) {
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o=json")
 	var read struct{ Warnings []map[string]any }
 	must(t, json.Unmarshal([]byte(got.out), &read))
-	want := []map[string]any{{"file": ".tekton/a.yaml", "line": 9.0, "column": 3.0, "reason": "UnknownField", "message": "the field spec.timeout does not exist, so it is ignored"}}
+	want := []map[string]any{{"file": ".tekton/a.yaml", "line": 9.0, "column": 3.0, "reason": "UnknownField",
+		"message": "the field spec.timeout does not exist, so it is ignored"}}
 	if diff := cmp.Diff(want, read.Warnings); diff != "" || got.code != exitOK {
 		t.Errorf("exit %d, warnings (-want +got):\n%s", got.code, diff)
 	}

@@ -37,8 +37,10 @@ func sample(t *testing.T, service, event, file string) Delivery {
 
 // onlyTheServiceKnows are fields that a described event makes up, or lacks.
 var onlyTheServiceKnows = cmp.Options{
-	cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "InstallationID", "Body", "HappenedAt"), cmpopts.IgnoreFields(v1alpha1.Project{}, "ID", "OwnerID"),
-	cmpopts.IgnoreFields(v1alpha1.PullRequest{}, "HeadProjectID", "AuthorID"), cmpopts.IgnoreFields(v1alpha1.Comment{}, "ID"),
+	cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "InstallationID", "Body", "HappenedAt"),
+	cmpopts.IgnoreFields(v1alpha1.Project{}, "ID", "OwnerID"),
+	cmpopts.IgnoreFields(v1alpha1.PullRequest{}, "HeadProjectID", "AuthorID"),
+	cmpopts.IgnoreFields(v1alpha1.Comment{}, "ID"),
 	// The samples' addresses are not those of their commits, and a pull request is not always
 	// called as its commit.
 	cmpopts.IgnoreFields(v1alpha1.Commit{}, "URL"),
@@ -97,8 +99,10 @@ func TestDescribedEventsAreThoseOfDeliveries(t *testing.T) {
 				t.Errorf("event (-recorded +described):\n%s", diff)
 			}
 			same := recorded.Spec.PullRequest == nil || recorded.Spec.PullRequest.HeadProjectID == recorded.Spec.Project.ID
-			if got.Spec.PullRequest != nil && same != (got.Spec.PullRequest.HeadProjectID == got.Spec.Project.ID) && test.kind != Commented {
-				t.Errorf("the head project is %d of %d: it must tell whether it is a fork", got.Spec.PullRequest.HeadProjectID, got.Spec.Project.ID)
+			if got.Spec.PullRequest != nil && same != (got.Spec.PullRequest.HeadProjectID == got.Spec.Project.ID) &&
+				test.kind != Commented {
+				t.Errorf("the head project is %d of %d: it must tell whether it is a fork", got.Spec.PullRequest.HeadProjectID,
+					got.Spec.Project.ID)
 			}
 		})
 	}
@@ -107,8 +111,10 @@ func TestDescribedEventsAreThoseOfDeliveries(t *testing.T) {
 // of describes an event.
 func of(spec *v1alpha1.GitEventSpec, kind Kind) Described {
 	e := Described{
-		Kind: kind, Service: spec.Provider, URL: spec.Project.URL, HeadURL: spec.HeadURL, Base: spec.BaseRef, Head: spec.HeadRef,
-		DefaultBranch: spec.Project.DefaultBranch, SHA: spec.SHA, Before: spec.Before, Sender: spec.Sender, Key: spec.DeliveryKey,
+		Kind: kind, Service: spec.Provider, URL: spec.Project.URL, HeadURL: spec.HeadURL, Base: spec.BaseRef,
+		Head:          spec.HeadRef,
+		DefaultBranch: spec.Project.DefaultBranch, SHA: spec.SHA, Before: spec.Before, Sender: spec.Sender,
+		Key: spec.DeliveryKey,
 	}
 	if spec.Commit != nil {
 		e.Message = spec.Commit.Title

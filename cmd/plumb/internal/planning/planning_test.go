@@ -54,7 +54,8 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}{
 		"from a cluster": {func(context.Context, template.SecretRef) (string, error) { return "hunter2", nil },
 			[]string{"a         yes", "b         yes", "c         no", "value: <secret vault/token>\n", "value: <secret>\n"}},
-		"without one": {nil, []string{"a         yes", "b         unknown", "c         unknown", "value: <secret vault/token>\n", "value: x<secret vault/token>\n"}},
+		"without one": {nil, []string{"a         yes", "b         unknown", "c         unknown",
+			"value: <secret vault/token>\n", "value: x<secret vault/token>\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := report(t, test.secret)
@@ -83,8 +84,9 @@ func report(t *testing.T, secret func(context.Context, template.SecretRef) (stri
 	}
 	files.Secret = secret
 	const url = "https://github.com/acme/app"
-	sent, err := delivery.Described{Kind: delivery.Pushed, Service: "github", URL: url, HeadURL: url, Base: "main", DefaultBranch: "main",
-		SHA: tree.Head.SHA, Message: "x", Sender: "dev", Key: "1"}.Delivery()
+	sent, err := delivery.Described{Kind: delivery.Pushed, Service: "github", URL: url, HeadURL: url, Base: "main",
+		DefaultBranch: "main",
+		SHA:           tree.Head.SHA, Message: "x", Sender: "dev", Key: "1"}.Delivery()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,9 @@ func report(t *testing.T, secret func(context.Context, template.SecretRef) (stri
 		t.Fatal(err)
 	}
 	event.Spec.Repository = v1alpha1.RepositoryReference{Namespace: "team", Name: "app", URL: url}
-	result, err := planning.Make(t.Context(), planning.Request{Tree: tree, Delivery: sent, Spec: event.Spec, Settings: files, Namespace: "plumbline", Version: "v1"})
+	result, err := planning.Make(t.Context(), planning.Request{
+		Tree: tree, Delivery: sent, Spec: event.Spec, Settings: files, Namespace: "plumbline", Version: "v1",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,9 @@ func history() []commit {
 	for i := range 310 {
 		many[fmt.Sprintf("f/%d", i)] = fmt.Sprint("x", i)
 	}
-	release := map[string]string{"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "a file that is moved"}
+	release := map[string]string{
+		"a": "released", "new": "4", "b": forge.Deleted, "dir/c": forge.Deleted, "moved/c": "a file that is moved",
+	}
 	return []commit{
 		{"first", "", map[string]string{".tekton/all.yaml": filtered(), "a": "1", "b": "2", "dir/c": "a file that is moved"}},
 		{"release", "first", release},
@@ -89,7 +91,9 @@ func TestAPushStartsHereWhatTheControllerStarts(t *testing.T) {
 	} {
 		t.Run(push, func(t *testing.T) {
 			before, after, _ := strings.Cut(push, " ")
-			sent := c.PushDelivery(forge.PushEvent{Repo: "acme/app", Ref: "refs/heads/main", Before: there[before], After: there[after]})
+			sent := c.PushDelivery(forge.PushEvent{
+				Repo: "acme/app", Ref: "refs/heads/main", Before: there[before], After: there[after],
+			})
 			controller := c.plan(t, delivery.Delivery{Header: sent.Header, Body: sent.Body, Recorded: true})
 			body := strings.NewReplacer(there[before], here[before], there[after], here[after]).Replace(string(sent.Body))
 			repo.Git("checkout", "--quiet", here[after])
@@ -106,7 +110,8 @@ func TestAPushStartsHereWhatTheControllerStarts(t *testing.T) {
 
 // started are the names of the pipelines that start, sorted.
 func started(decisions map[string]string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(decisions)), func(name string) bool { return !strings.HasPrefix(decisions[name], "yes") })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(decisions)),
+		func(name string) bool { return !strings.HasPrefix(decisions[name], "yes") })
 }
 
 // decided is what a plan says of each pipeline.
@@ -157,14 +162,17 @@ func newControllersService(t *testing.T) *controllersService {
 	}
 	t.Cleanup(func() { _ = g.Close() })
 	app := g.CreateApp(7, "plumbline", "", "secret")
-	c := &controllersService{GitHub: g, repo: g.CreateRepo("acme", "app", forge.RepoOptions{}), key: app.PrivateKeyPEM, app: app.ID}
+	c := &controllersService{
+		GitHub: g, repo: g.CreateRepo("acme", "app", forge.RepoOptions{}), key: app.PrivateKeyPEM, app: app.ID,
+	}
 	g.Install(app.ID, "acme")
 	c.repository = "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app, namespace: team}\nspec: {url: " + c.repo.HTMLURL + "}\n"
 	return c
 }
 
 func (c *controllersService) commit(made commit, parent string) string {
-	return c.Commit("acme/app", "main", forge.Change{Message: made.name, Files: made.files, Parent: parent, Orphan: made.parent == ""})
+	return c.Commit("acme/app", "main",
+		forge.Change{Message: made.name, Files: made.files, Parent: parent, Orphan: made.parent == ""})
 }
 
 // read decodes a delivery for the one Repository.
@@ -191,7 +199,8 @@ func (c *controllersService) plan(t *testing.T, sent delivery.Delivery) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := plan.Input{Event: plan.Event{Namespace: "plumbline", Name: spec.EventName(), Spec: spec}, Repository: files.Repository, Config: files.Config}
+	in := plan.Input{Event: plan.Event{Namespace: "plumbline", Name: spec.EventName(), Spec: spec},
+		Repository: files.Repository, Config: files.Config}
 	made, err := plan.Make(t.Context(), in, plan.Sources{Source: client, History: client})
 	if err != nil || made.Wait != nil {
 		t.Fatal(err, made.Wait)
@@ -207,7 +216,9 @@ func (c *controllersService) planHere(t *testing.T, repo *scratch.Repo, sent del
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := planning.Make(t.Context(), planning.Request{Tree: tree, Delivery: sent, Spec: spec, Settings: files, At: spec.SHA, Namespace: "plumbline", Version: "v1"})
+	result, err := planning.Make(t.Context(), planning.Request{
+		Tree: tree, Delivery: sent, Spec: spec, Settings: files, At: spec.SHA, Namespace: "plumbline", Version: "v1",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

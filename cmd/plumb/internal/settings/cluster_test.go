@@ -48,12 +48,17 @@ func cluster(t *testing.T, objects map[string]any) string {
 			return
 		}
 		w.WriteHeader(status)
-		reason := map[int]metav1.StatusReason{http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden}[status]
-		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: reason, Code: int32(status), Message: "refused", TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}}) // #nosec G115 -- a status
+		reason := map[int]metav1.StatusReason{
+			http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusForbidden: metav1.StatusReasonForbidden,
+		}[status]
+		// #nosec G115 -- a status
+		_ = json.NewEncoder(w).Encode(metav1.Status{Status: "Failure", Reason: reason, Code: int32(status),
+			Message: "refused", TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}})
 	}))
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	text := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL + "'}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\nusers: [{name: u, user: {}}]\n"
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + server.URL +
+		"'}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\nusers: [{name: u, user: {}}]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +72,9 @@ const (
 )
 
 func list(items ...pacv1alpha1.Repository) any {
-	return pacv1alpha1.RepositoryList{TypeMeta: metav1.TypeMeta{APIVersion: pacv1alpha1.SchemeGroupVersion.String(), Kind: "RepositoryList"}, Items: items}
+	return pacv1alpha1.RepositoryList{
+		TypeMeta: metav1.TypeMeta{APIVersion: pacv1alpha1.SchemeGroupVersion.String(), Kind: "RepositoryList"}, Items: items,
+	}
 }
 
 // configured is a ConfigMap as the API server has it.
@@ -79,24 +86,30 @@ func TestComplete(t *testing.T) {
 	global := served("plumbline", "pipelines-as-code", "", metav1.ConditionTrue)
 	global.Spec.Params = &[]pacv1alpha1.Params{{Name: "tier", Value: "gold"}}
 	kubeconfig := cluster(t, map[string]any{
-		configPath:   configured(map[string]string{"secret-auto-create": "false"}),
-		repositories: list(served("other", "other", "https://github.com/acme/other", metav1.ConditionTrue), served("team", "app", "https://github.com/Acme/app.git", metav1.ConditionTrue)),
+		configPath: configured(map[string]string{"secret-auto-create": "false"}),
+		repositories: list(served("other", "other", "https://github.com/acme/other", metav1.ConditionTrue),
+			served("team", "app", "https://github.com/Acme/app.git", metav1.ConditionTrue)),
 		namespaced + "plumbline/repositories/pipelines-as-code": global,
-		"/api/v1/namespaces/team/secrets/vault":                 corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Data: map[string][]byte{"token": []byte("hunter2")}},
+		"/api/v1/namespaces/team/secrets/vault": corev1.Secret{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Data: map[string][]byte{"token": []byte("hunter2")},
+		},
 	})
 	s := &Settings{}
 	from := Cluster{Kubeconfig: kubeconfig, System: "plumbline", Global: "pipelines-as-code"}
 	if err := s.Complete(t.Context(), from, url, false); err != nil {
 		t.Fatal(err)
 	}
-	if s.Repository.Namespace != "team" || s.Repository.UID != "uid-1" || s.Config.SecretAutoCreate || s.Repository.Spec.Params == nil {
+	if s.Repository.Namespace != "team" || s.Repository.UID != "uid-1" || s.Config.SecretAutoCreate ||
+		s.Repository.Spec.Params == nil {
 		t.Errorf("got %+v, %+v", s.Repository, s.Config)
 	}
-	if value, err := s.Secret(t.Context(), template.SecretRef{Name: "vault", Key: "token"}); value != "hunter2" || err != nil {
+	if value, err := s.Secret(t.Context(), template.SecretRef{Name: "vault", Key: "token"}); value != "hunter2" ||
+		err != nil {
 		t.Errorf("got %q, %v", value, err)
 	}
 	for _, missing := range []template.SecretRef{{Name: "vault", Key: "none"}, {Name: "none", Key: "token"}} {
-		if _, err := s.Secret(t.Context(), missing); err == nil || !strings.Contains(err.Error(), "secret team/"+missing.Name) {
+		if _, err := s.Secret(t.Context(), missing); err == nil ||
+			!strings.Contains(err.Error(), "secret team/"+missing.Name) {
 			t.Errorf("%v: got %v, want which one is missing", missing, err)
 		}
 	}
@@ -108,7 +121,8 @@ func TestCompleteLeavesWhatFilesSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Complete(t.Context(), Cluster{Kubeconfig: cluster(t, nil), System: "plumbline", Global: "pipelines-as-code"}, url, true); err != nil {
+	if err := s.Complete(t.Context(),
+		Cluster{Kubeconfig: cluster(t, nil), System: "plumbline", Global: "pipelines-as-code"}, url, true); err != nil {
 		t.Fatal(err)
 	}
 	if s.Repository.Namespace != "team" || s.Config.SecretAutoCreate {
@@ -124,17 +138,26 @@ func TestCompleteRefuses(t *testing.T) {
 		from    Cluster
 		want    string // a sentence, or the namespace of the Repository after "="
 	}{
-		"no ConfigMap":            {nil, Cluster{}, "there is no ConfigMap plumbline/plumbline in http://127.0.0.1"},
-		"the ConfigMap is secret": {map[string]any{configPath: 403}, Cluster{}, "you may not read ConfigMap plumbline/plumbline in http://127.0.0.1"},
-		"the server is broken":    {map[string]any{configPath: 500}, Cluster{}, ": give it with --config"},
-		"no Repository":           {map[string]any{configPath: empty, repositories: list()}, Cluster{}, "no Repository in all namespaces of http"},
-		"Repositories are secret": {map[string]any{configPath: empty, repositories: 403}, Cluster{}, "name its namespace with --namespace, or give it with --repository"},
-		"two, none is served":     {map[string]any{configPath: empty, repositories: two}, Cluster{}, "has several Repositories (a/app, b/app): choose one with --namespace"},
-		"two, one is served": {map[string]any{configPath: empty, repositories: list(served("a", "app", url, metav1.ConditionFalse), served("b", "app", url, metav1.ConditionTrue))},
+		"no ConfigMap": {nil, Cluster{}, "there is no ConfigMap plumbline/plumbline in http://127.0.0.1"},
+		"the ConfigMap is secret": {
+			map[string]any{configPath: 403}, Cluster{}, "you may not read ConfigMap plumbline/plumbline in http://127.0.0.1",
+		},
+		"the server is broken": {map[string]any{configPath: 500}, Cluster{}, ": give it with --config"},
+		"no Repository": {
+			map[string]any{configPath: empty, repositories: list()}, Cluster{}, "no Repository in all namespaces of http",
+		},
+		"Repositories are secret": {map[string]any{configPath: empty, repositories: 403}, Cluster{},
+			"name its namespace with --namespace, or give it with --repository"},
+		"two, none is served": {map[string]any{configPath: empty, repositories: two}, Cluster{},
+			"has several Repositories (a/app, b/app): choose one with --namespace"},
+		"two, one is served": {map[string]any{configPath: empty,
+			repositories: list(served("a", "app", url, metav1.ConditionFalse), served("b", "app", url, metav1.ConditionTrue))},
 			Cluster{}, "=b"},
-		"two, one is in the namespace": {map[string]any{configPath: empty, repositories: two, namespaced + "a/repositories": list(served("a", "app", url, metav1.ConditionFalse))},
+		"two, one is in the namespace": {map[string]any{configPath: empty, repositories: two,
+			namespaced + "a/repositories": list(served("a", "app", url, metav1.ConditionFalse))},
 			Cluster{Namespace: "a"}, "=a"},
-		"the global one is secret": {map[string]any{configPath: empty, repositories: list(served("a", "app", url, metav1.ConditionTrue)), namespaced + "plumbline/repositories/global": 403},
+		"the global one is secret": {map[string]any{configPath: empty, repositories: list(served("a", "app", url,
+			metav1.ConditionTrue)), namespaced + "plumbline/repositories/global": 403},
 			Cluster{Global: "global"}, "you may not read the global Repository plumbline/global"},
 		"no such context": {nil, Cluster{Context: "none"}, "the kubeconfig names no cluster"},
 	} {
@@ -166,7 +189,8 @@ func TestCompleteWithoutACluster(t *testing.T) {
 
 // The address of an API server may hold a password.
 func TestWithoutUser(t *testing.T) {
-	for address, want := range map[string]string{"https://me:s3cr@k8s.example:6443": "https://k8s.example:6443", "https://k8s.example": "https://k8s.example"} {
+	for address, want := range map[string]string{"https://me:s3cr@k8s.example:6443": "https://k8s.example:6443",
+		"https://k8s.example": "https://k8s.example"} {
 		if got := withoutUser(address); got != want {
 			t.Errorf("%s is shown as %s, want %s", address, got, want)
 		}

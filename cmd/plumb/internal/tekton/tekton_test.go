@@ -103,7 +103,8 @@ func TestJudgeRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got, err := Judge(t.Context(), of(t, test.spec, test.labels))
-			if err != nil || got == nil || !strings.Contains(got.Message, test.message) || got.Path != test.path || strings.Contains(got.Message, "\n") {
+			if err != nil || got == nil || !strings.Contains(got.Message, test.message) || got.Path != test.path ||
+				strings.Contains(got.Message, "\n") {
 				t.Errorf("got %+v, %v, want %q at %s", got, err, test.message, test.path)
 			}
 		})
@@ -119,7 +120,8 @@ func TestJudgeOfNothing(t *testing.T) {
 		tasks("{name: a, when: [null], params: [null], workspaces: [null], matrix: {}, taskSpec: null}"),
 		tasks("{name: a, matrix: {params: [null], include: [null]}, taskRef: {}}"),
 		tasks("{name: a, taskSpec: {steps: [{}], sidecars: [null], volumes: [null], params: [null], results: [null]}}"),
-		tasks("{name: a, pipelineSpec: {tasks: [null]}}"), "{taskRunSpecs: [null], params: [null], workspaces: [null], timeouts: {}}",
+		tasks("{name: a, pipelineSpec: {tasks: [null]}}"),
+		"{taskRunSpecs: [null], params: [null], workspaces: [null], timeouts: {}}",
 	} {
 		if _, err := Judge(t.Context(), of(t, spec, "")); err != nil {
 			t.Errorf("%s: %v", spec, err)
@@ -131,36 +133,45 @@ func TestJudgeOfNothing(t *testing.T) {
 func TestJudgeAllows(t *testing.T) {
 	t.Parallel()
 	for name, spec := range map[string]string{
-		"a task":                      tasks(task),
-		"a Pipeline of the cluster":   "{pipelineRef: {name: deploy}}",
-		"a Task of the cluster":       tasks("{name: a, taskRef: {name: deploy}, params: [{name: p, value: x}]}"),
-		"a Pipeline of a resolver":    "{pipelineRef: {resolver: git, params: [{name: url, value: x}]}}",
-		"a Task of a resolver":        tasks("{name: a, taskRef: {resolver: bundles, params: [{name: bundle, value: x}]}}"),
-		"the default resolver":        "{pipelineRef: {params: [{name: url, value: x}]}}",
-		"a Task of that":              "{pipelineSpec: {tasks: [" + task + "], finally: [{name: b, taskRef: {params: [{name: url, value: x}]}}]}}",
-		"the short form of one":       tasks("{name: a, taskRef: {name: 'https://x.example/t.yaml', resolver: http}}"),
-		"a matrix":                    tasks("{name: a, matrix: {params: [{name: p, value: [x, y]}], include: [{name: b, params: [{name: q, value: z}]}]}, taskRef: {name: t}}"),
-		"a large matrix":              tasks("{name: a, matrix: {params: [{name: p, value: [" + strings.Repeat("x, ", 500) + "y]}]}, taskRef: {name: t}}"),
-		"a StepAction":                tasks("{name: a, taskSpec: {steps: [{name: s, ref: {name: action}, params: [{name: p, value: x}]}]}}"),
-		"a StepAction of the default": tasks("{name: a, taskSpec: {steps: [{name: s, ref: {params: [{name: url, value: x}]}}]}}"),
-		"a StepAction of a resolver":  tasks("{name: a, taskSpec: {steps: [{name: s, ref: {resolver: git, params: [{name: url, value: x}]}}]}}"),
-		"a pipeline in a pipeline":    tasks("{name: a, pipelineSpec: {tasks: [" + task + "]}}"),
-		"one that is referred to":     tasks("{name: a, pipelineRef: {name: deploy}}"),
-		"a condition in CEL":          tasks(`{name: a, when: [{cel: "'x' == 'x'"}], taskRef: {name: t}}`),
-		"an enum":                     "{pipelineSpec: {params: [{name: p, type: string, enum: [a, b]}], tasks: [" + task + "]}, params: [{name: p, value: a}]}",
-		"what a step prints":          tasks("{name: a, taskSpec: {steps: [{name: s, image: i, stdoutConfig: {path: /x}}]}}"),
-		"artifacts":                   tasks(`{name: a, taskSpec: {steps: [{name: s, image: i, script: "echo $(step.artifacts.path)"}]}}`),
+		"a task":                    tasks(task),
+		"a Pipeline of the cluster": "{pipelineRef: {name: deploy}}",
+		"a Task of the cluster":     tasks("{name: a, taskRef: {name: deploy}, params: [{name: p, value: x}]}"),
+		"a Pipeline of a resolver":  "{pipelineRef: {resolver: git, params: [{name: url, value: x}]}}",
+		"a Task of a resolver":      tasks("{name: a, taskRef: {resolver: bundles, params: [{name: bundle, value: x}]}}"),
+		"the default resolver":      "{pipelineRef: {params: [{name: url, value: x}]}}",
+		"a Task of that": "{pipelineSpec: {tasks: [" + task +
+			"], finally: [{name: b, taskRef: {params: [{name: url, value: x}]}}]}}",
+		"the short form of one": tasks("{name: a, taskRef: {name: 'https://x.example/t.yaml', resolver: http}}"),
+		"a matrix":              tasks("{name: a, matrix: {params: [{name: p, value: [x, y]}], include: [{name: b, params: [{name: q, value: z}]}]}, taskRef: {name: t}}"),
+		"a large matrix": tasks("{name: a, matrix: {params: [{name: p, value: [" + strings.Repeat("x, ", 500) +
+			"y]}]}, taskRef: {name: t}}"),
+		"a StepAction": tasks(
+			"{name: a, taskSpec: {steps: [{name: s, ref: {name: action}, params: [{name: p, value: x}]}]}}"),
+		"a StepAction of the default": tasks(
+			"{name: a, taskSpec: {steps: [{name: s, ref: {params: [{name: url, value: x}]}}]}}"),
+		"a StepAction of a resolver": tasks(
+			"{name: a, taskSpec: {steps: [{name: s, ref: {resolver: git, params: [{name: url, value: x}]}}]}}"),
+		"a pipeline in a pipeline": tasks("{name: a, pipelineSpec: {tasks: [" + task + "]}}"),
+		"one that is referred to":  tasks("{name: a, pipelineRef: {name: deploy}}"),
+		"a condition in CEL":       tasks(`{name: a, when: [{cel: "'x' == 'x'"}], taskRef: {name: t}}`),
+		"an enum": "{pipelineSpec: {params: [{name: p, type: string, enum: [a, b]}], tasks: [" + task +
+			"]}, params: [{name: p, value: a}]}",
+		"what a step prints": tasks("{name: a, taskSpec: {steps: [{name: s, image: i, stdoutConfig: {path: /x}}]}}"),
+		"artifacts": tasks(
+			`{name: a, taskSpec: {steps: [{name: s, image: i, script: "echo $(step.artifacts.path)"}]}}`),
 		"an error that is no failure": tasks("{name: a, onError: continue, taskRef: {name: t}}"),
 		"a custom task":               tasks("{name: a, taskRef: {apiVersion: example.dev/v1, kind: Approval, name: x}}"),
-		"one that is written here":    tasks("{name: a, taskSpec: {apiVersion: example.dev/v1, kind: Approval, spec: {any: thing}}}"),
-		"tasks that take long":        "{timeouts: {tasks: 5h}, pipelineSpec: {tasks: [" + task + "]}}",
-		"tasks, and finally":          "{timeouts: {tasks: 30m, finally: 10m}, pipelineSpec: {tasks: [" + task + "]}}",
-		"tasks without an end":        "{timeouts: {tasks: '0'}, pipelineSpec: {tasks: [" + task + "]}}",
-		"a run without an end":        "{timeouts: {pipeline: '0', tasks: 5h}, pipelineSpec: {tasks: [" + task + "]}}",
-		"a task run that takes long":  "{taskRunSpecs: [{pipelineTaskName: a, timeout: 5h}], pipelineSpec: {tasks: [" + task + "]}}",
-		"a run that begins later":     "{status: PipelineRunPending, pipelineSpec: {tasks: [" + task + "]}}",
-		"a param that is propagated":  `{params: [{name: p, value: x}], pipelineSpec: {tasks: [{name: a, taskSpec: {steps: [{name: s, image: i, script: "echo $(params.p)"}]}}]}}`,
-		"another controller's run":    "{managedBy: kueue.x-k8s.io/multikueue, pipelineSpec: {tasks: [" + task + "]}}",
+		"one that is written here": tasks(
+			"{name: a, taskSpec: {apiVersion: example.dev/v1, kind: Approval, spec: {any: thing}}}"),
+		"tasks that take long": "{timeouts: {tasks: 5h}, pipelineSpec: {tasks: [" + task + "]}}",
+		"tasks, and finally":   "{timeouts: {tasks: 30m, finally: 10m}, pipelineSpec: {tasks: [" + task + "]}}",
+		"tasks without an end": "{timeouts: {tasks: '0'}, pipelineSpec: {tasks: [" + task + "]}}",
+		"a run without an end": "{timeouts: {pipeline: '0', tasks: 5h}, pipelineSpec: {tasks: [" + task + "]}}",
+		"a task run that takes long": "{taskRunSpecs: [{pipelineTaskName: a, timeout: 5h}], pipelineSpec: {tasks: [" + task +
+			"]}}",
+		"a run that begins later":    "{status: PipelineRunPending, pipelineSpec: {tasks: [" + task + "]}}",
+		"a param that is propagated": `{params: [{name: p, value: x}], pipelineSpec: {tasks: [{name: a, taskSpec: {steps: [{name: s, image: i, script: "echo $(params.p)"}]}}]}}`,
+		"another controller's run":   "{managedBy: kueue.x-k8s.io/multikueue, pipelineSpec: {tasks: [" + task + "]}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,14 +38,16 @@ func TestFilesOfWhatIsNoDirectory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ".tekton is a symbolic link, and no link is followed"},
-		"a file": {func(_ *testing.T, r *scratch.Repo) { r.Write(map[string]string{".tekton": "a"}) }, ".tekton has been found but is not a directory"},
+		"a file": {func(_ *testing.T, r *scratch.Repo) { r.Write(map[string]string{".tekton": "a"}) },
+			".tekton has been found but is not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := scratch.New(t, map[string]string{"README.md": "x"})
 			test.prepare(t, repo)
 			tree := open(t, repo.Dir)
 			for _, at := range []string{OnDisk, repo.Commit("all of it")} {
-				if _, err := tree.Files(t.Context(), at, ".tekton"); !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), test.want) {
+				if _, err := tree.Files(t.Context(), at, ".tekton"); !fault.Is(err, fault.Invalid) ||
+					!strings.HasPrefix(err.Error(), test.want) {
 					t.Errorf("at %q: got %v, want %q", at, err, test.want)
 				}
 			}
@@ -62,7 +64,9 @@ func addSubmodule(t *testing.T, r *scratch.Repo) {
 
 // A sparse checkout leaves files out that every event sees. A file that is deleted on disk is gone.
 func TestFilesOfASparseCheckout(t *testing.T) {
-	repo := scratch.New(t, map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "b", "tasks/c.yaml": "c", "src/main.go": "x"})
+	repo := scratch.New(t, map[string]string{
+		".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "b", "tasks/c.yaml": "c", "src/main.go": "x",
+	})
 	repo.Git("sparse-checkout", "set", "src")
 	tree := open(t, repo.Dir)
 	for _, change := range []struct {
@@ -70,8 +74,10 @@ func TestFilesOfASparseCheckout(t *testing.T) {
 		want    map[string]string
 	}{
 		{func() {}, map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "b"}},
-		{func() { repo.Git("sparse-checkout", "set", "src", ".tekton/deep") }, map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "b"}},
-		{func() { repo.Write(map[string]string{".tekton/deep/b.yaml": "on disk"}) }, map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "on disk"}},
+		{func() { repo.Git("sparse-checkout", "set", "src", ".tekton/deep") },
+			map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "b"}},
+		{func() { repo.Write(map[string]string{".tekton/deep/b.yaml": "on disk"}) },
+			map[string]string{".tekton/a.yaml": "a", ".tekton/deep/b.yaml": "on disk"}},
 		{func() { repo.Remove(".tekton/deep") }, map[string]string{".tekton/a.yaml": "a"}},
 	} {
 		change.prepare()
@@ -90,7 +96,9 @@ func TestFilesOfASparseCheckout(t *testing.T) {
 
 func TestIgnoredFiles(t *testing.T) {
 	repo := scratch.New(t, map[string]string{".gitignore": "mine\n*.yml\n", ".tekton/a.yaml": "a", "README.md": "x"})
-	repo.Write(map[string]string{".tekton/mine/b.yaml": "b", ".tekton/c.yml": "c", ".tekton/mine/README.md": "x", "mine/d.yaml": "d"})
+	repo.Write(map[string]string{
+		".tekton/mine/b.yaml": "b", ".tekton/c.yml": "c", ".tekton/mine/README.md": "x", "mine/d.yaml": "d",
+	})
 	got, err := open(t, repo.Dir).Ignored(t.Context(), ".tekton")
 	if diff := cmp.Diff([]string{".tekton/c.yml", ".tekton/mine/b.yaml"}, got); diff != "" || err != nil {
 		t.Errorf("%v, ignored files (-want +got):\n%s", err, diff)

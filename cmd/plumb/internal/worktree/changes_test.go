@@ -19,7 +19,8 @@ var long = strings.Repeat("a line of a file that is renamed\n", 20)
 
 func changed(t *testing.T) *scratch.Repo {
 	t.Helper()
-	repo := scratch.New(t, map[string]string{"kept": "x", "edited": "x", "gone": "gone for good\n", "old name": long, "staged gone": "another text\n", ".gitignore": "*.log\n"})
+	repo := scratch.New(t, map[string]string{"kept": "x", "edited": "x", "gone": "gone for good\n", "old name": long,
+		"staged gone": "another text\n", ".gitignore": "*.log\n"})
 	repo.Git("checkout", "--quiet", "-b", "topic")
 	repo.Write(map[string]string{"edited": "y", "größe": "x", "a\nb": "x"})
 	repo.Git("mv", "old name", "new name")
@@ -40,16 +41,28 @@ func TestChanges(t *testing.T) {
 		Deleted: []string{"gone", "staged gone"}, Renamed: []string{"new name"},
 	}
 	committed := git.Changes{Added: []string{"a\nb", "größe"}, Modified: []string{"edited"}, Renamed: []string{"new name"}}
-	open := git.Changes{Added: []string{"staged", "untracked/c d"}, Modified: []string{"edited"}, Deleted: []string{"gone", "staged gone"}}
+	open := git.Changes{
+		Added: []string{"staged", "untracked/c d"}, Modified: []string{"edited"}, Deleted: []string{"gone", "staged gone"},
+	}
 	for name, test := range map[string]struct {
 		ask  func() (git.Changes, error)
 		want git.Changes
 	}{
-		"a pull request, with what is not committed":                  {func() (git.Changes, error) { return tree.SinceBase(t.Context(), "main", OnDisk) }, all},
-		"a pull request's commits":                                    {func() (git.Changes, error) { return tree.SinceBase(t.Context(), "main", second) }, committed},
-		"between a commit and the disk":                               {func() (git.Changes, error) { return tree.Between(t.Context(), second, OnDisk) }, open},
-		"the last commit":                                             {func() (git.Changes, error) { return tree.OfCommit(t.Context(), second) }, committed},
-		"what is not committed is the last commit of what is on disk": {func() (git.Changes, error) { return tree.OfCommit(t.Context(), OnDisk) }, open},
+		"a pull request, with what is not committed": {
+			func() (git.Changes, error) { return tree.SinceBase(t.Context(), "main", OnDisk) }, all,
+		},
+		"a pull request's commits": {
+			func() (git.Changes, error) { return tree.SinceBase(t.Context(), "main", second) }, committed,
+		},
+		"between a commit and the disk": {
+			func() (git.Changes, error) { return tree.Between(t.Context(), second, OnDisk) }, open,
+		},
+		"the last commit": {
+			func() (git.Changes, error) { return tree.OfCommit(t.Context(), second) }, committed,
+		},
+		"what is not committed is the last commit of what is on disk": {
+			func() (git.Changes, error) { return tree.OfCommit(t.Context(), OnDisk) }, open,
+		},
 		"the first commit": {func() (git.Changes, error) { return tree.OfCommit(t.Context(), first) },
 			git.Changes{Added: []string{".gitignore", "edited", "gone", "kept", "old name", "staged gone"}}},
 	} {
@@ -74,12 +87,15 @@ func TestChangesUnderHostileSettings(t *testing.T) {
 	}
 	ran := filepath.Join(t.TempDir(), "ran")
 	hook := filepath.Join(t.TempDir(), "hook")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700); err != nil { // #nosec G306 -- it must be executable
+	// #nosec G306 -- it must be executable
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\ntouch "+ran+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	settings := filepath.Join(t.TempDir(), "config")
 	if err := os.WriteFile(settings, []byte("[core]\n\tquotepath = on\n\tpager = cat\n\tfsmonitor = "+hook+"\n"+
-		"[diff]\n\trenames = false\n\tnoprefix = true\n\texternal = "+hook+"\n\trelative = true\n[color]\n\tui = always\n[log]\n\tshowSignature = true\n[status]\n\tshowUntrackedFiles = no\n"), 0o600); err != nil {
+		"[diff]\n\trenames = false\n\tnoprefix = true\n\texternal = "+hook+
+		"\n\trelative = true\n[color]\n\tui = always\n[log]\n\tshowSignature = true\n[status]\n\tshowUntrackedFiles = no\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", settings)
@@ -111,7 +127,9 @@ func TestChangesThatCannotBeKnown(t *testing.T) {
 		dir, base string
 		want      string
 	}{
-		"a branch that was not fetched": {repo.Dir, "release-1", "the clone has no branch release-1 to compare with: git fetch it"},
+		"a branch that was not fetched": {
+			repo.Dir, "release-1", "the clone has no branch release-1 to compare with: git fetch it",
+		},
 		"a branch of another beginning": {repo.Dir, "main", "no commit in common"},
 		"a shallow clone":               {shallow, "main", "the clone is shallow: git fetch --unshallow"},
 	} {
@@ -122,7 +140,8 @@ func TestChangesThatCannotBeKnown(t *testing.T) {
 			}
 		})
 	}
-	if _, err := open(t, shallow).OfCommit(t.Context(), OnDisk); err == nil || !strings.Contains(err.Error(), "--unshallow") {
+	if _, err := open(t, shallow).OfCommit(t.Context(), OnDisk); err == nil ||
+		!strings.Contains(err.Error(), "--unshallow") {
 		t.Errorf("of the last commit of a shallow clone: got %v, want a sentence about it", err)
 	}
 }

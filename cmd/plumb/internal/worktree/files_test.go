@@ -41,9 +41,11 @@ func TestFiles(t *testing.T) {
 		want map[string]string
 	}{
 		"on disk": {OnDisk, map[string]string{
-			".tekton/a.yaml": "on disk", ".tekton/deep/b.yml": "b", ".tekton/c d\n.yaml": "c", ".tekton/new.yaml": "new", ".tekton/link.yaml": "../other.yaml"}},
+			".tekton/a.yaml": "on disk", ".tekton/deep/b.yml": "b", ".tekton/c d\n.yaml": "c", ".tekton/new.yaml": "new",
+			".tekton/link.yaml": "../other.yaml"}},
 		"at a commit": {committed, map[string]string{
-			".tekton/a.yaml": "committed", ".tekton/deep/b.yml": "b", ".tekton/c d\n.yaml": "c", ".tekton/gone.yaml": "gone", ".tekton/link.yaml": "../other.yaml"}},
+			".tekton/a.yaml": "committed", ".tekton/deep/b.yml": "b", ".tekton/c d\n.yaml": "c", ".tekton/gone.yaml": "gone",
+			".tekton/link.yaml": "../other.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := tree.Files(t.Context(), test.at, ".tekton")
@@ -137,13 +139,22 @@ func TestURL(t *testing.T) {
 		want    string
 		refused string
 	}{
-		"origin":                          {want: "https://github.com/acme/app"},
-		"the only one, whatever its name": {prepare: [][]string{{"remote", "rename", "origin", "upstream"}}, want: "https://github.com/acme/app"},
-		"origin among others":             {prepare: [][]string{{"remote", "add", "fork", "git@github.com:dev/app.git"}}, want: "https://github.com/acme/app"},
-		"none":                            {prepare: [][]string{{"remote", "remove", "origin"}}, refused: "--url https://github.com/owner/name"},
-		"several and no origin": {prepare: [][]string{{"remote", "rename", "origin", "a"}, {"remote", "add", "b", "git@github.com:dev/app.git"}},
+		"origin": {want: "https://github.com/acme/app"},
+		"the only one, whatever its name": {
+			prepare: [][]string{{"remote", "rename", "origin", "upstream"}}, want: "https://github.com/acme/app",
+		},
+		"origin among others": {
+			prepare: [][]string{{"remote", "add", "fork", "git@github.com:dev/app.git"}}, want: "https://github.com/acme/app",
+		},
+		"none": {
+			prepare: [][]string{{"remote", "remove", "origin"}}, refused: "--url https://github.com/owner/name",
+		},
+		"several and no origin": {prepare: [][]string{
+			{"remote", "rename", "origin", "a"}, {"remote", "add", "b", "git@github.com:dev/app.git"},
+		},
 			refused: "the remotes a, b and none called origin"},
-		"a directory": {prepare: [][]string{{"remote", "set-url", "origin", "/srv/git/app.git"}}, refused: "the remote origin is not at a Git service"},
+		"a directory": {prepare: [][]string{{"remote", "set-url", "origin", "/srv/git/app.git"}},
+			refused: "the remote origin is not at a Git service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := scratch.New(t, nil)
@@ -151,7 +162,8 @@ func TestURL(t *testing.T) {
 				repo.Git(args...)
 			}
 			got, err := open(t, repo.Dir).URL(t.Context())
-			if got != test.want || (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			if got != test.want || (err == nil) != (test.refused == "") ||
+				err != nil && !strings.Contains(err.Error(), test.refused) {
 				t.Errorf("got %q, %v, want %q or a sentence with %q", got, err, test.want, test.refused)
 			}
 		})

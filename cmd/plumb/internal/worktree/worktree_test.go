@@ -27,13 +27,16 @@ func TestOpenRefuses(t *testing.T) {
 		dir  func(t *testing.T) string
 		want string
 	}{
-		"a directory of no repository": {func(t *testing.T) string { return t.TempDir() }, "is not in a Git repository: run plumb in the working tree"},
+		"a directory of no repository": {
+			func(t *testing.T) string { return t.TempDir() }, "is not in a Git repository: run plumb in the working tree",
+		},
 		"a bare repository": {func(t *testing.T) string {
 			dir := t.TempDir()
 			scratch.At(t, dir).Git("init", "--quiet", "--bare")
 			return dir
 		}, "is a Git repository without files"},
-		"the .git directory": {func(t *testing.T) string { return filepath.Join(scratch.New(t, nil).Dir, ".git") }, "is a Git repository without files"},
+		"the .git directory": {func(t *testing.T) string { return filepath.Join(scratch.New(t, nil).Dir, ".git") },
+			"is a Git repository without files"},
 		"a repository without a commit": {func(t *testing.T) string {
 			dir := t.TempDir()
 			scratch.At(t, dir).Git("init", "--quiet")
@@ -79,7 +82,8 @@ func TestOpenWhereverTheTreeIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if tree.Root != root || tree.Branch != test.branch || tree.Head.Message != "First commit" || tree.Head.AuthorEmail != "dev@example.com" {
+			if tree.Root != root || tree.Branch != test.branch || tree.Head.Message != "First commit" ||
+				tree.Head.AuthorEmail != "dev@example.com" {
 				t.Errorf("got %+v, want the root %s on branch %s", tree, root, test.branch)
 			}
 			files, err := tree.Files(t.Context(), OnDisk, ".tekton")
@@ -106,7 +110,9 @@ func TestDefaultBranch(t *testing.T) {
 		"main":                          {nil, "main"},
 		"master where there is no main": {[]string{"branch", "-m", "master"}, "master"},
 		"main where there is neither":   {[]string{"branch", "-m", "trunk"}, "main"},
-		"what the remote says":          {[]string{"symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/release/1"}, "release/1"},
+		"what the remote says": {
+			[]string{"symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/release/1"}, "release/1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := scratch.New(t, nil)

@@ -80,13 +80,16 @@ func makeLayout(t *testing.T, at string) string {
 	}
 	var content bytes.Buffer
 	w := tar.NewWriter(&content)
-	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "/ko-app/receiver", Mode: 0o755, Size: int64(len(program))}); err != nil {
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "/ko-app/receiver", Mode: 0o755,
+		Size: int64(len(program))}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Write(program); err != nil {
 		t.Fatal(err)
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content.Bytes())), nil })
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content.Bytes())), nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,28 +14,45 @@ func TestWithGlobalFillsUnsetFields(t *testing.T) {
 	tests := map[string]struct{ own, global, want RepositorySpec }{
 		"nothing is set": {
 			RepositorySpec{URL: "u"},
-			RepositorySpec{URL: "g", ConcurrencyLimit: &five, Params: &[]Params{{Name: "p"}}, Incomings: &[]Incoming{{Type: "webhook-url"}},
-				Settings: &Settings{PipelineRunProvenance: "default_branch"}},
-			RepositorySpec{URL: "u", ConcurrencyLimit: &five, Params: &[]Params{{Name: "p"}}, Incomings: &[]Incoming{{Type: "webhook-url"}},
-				Settings: &Settings{PipelineRunProvenance: "default_branch"}},
+			RepositorySpec{URL: "g", ConcurrencyLimit: &five, Params: &[]Params{{Name: "p"}},
+				Incomings: &[]Incoming{{Type: "webhook-url"}},
+				Settings:  &Settings{PipelineRunProvenance: "default_branch"}},
+			RepositorySpec{URL: "u", ConcurrencyLimit: &five, Params: &[]Params{{Name: "p"}},
+				Incomings: &[]Incoming{{Type: "webhook-url"}},
+				Settings:  &Settings{PipelineRunProvenance: "default_branch"}},
 		},
 		"what is set wins, an empty list too": {
 			RepositorySpec{ConcurrencyLimit: &five, Params: &[]Params{}, Settings: &Settings{PipelineRunProvenance: "source"}},
-			RepositorySpec{ConcurrencyLimit: &six, Params: &[]Params{{Name: "p"}}, Settings: &Settings{PipelineRunProvenance: "default_branch", GitOpsCommandPrefix: "pac"}},
-			RepositorySpec{ConcurrencyLimit: &five, Params: &[]Params{}, Settings: &Settings{PipelineRunProvenance: "source", GitOpsCommandPrefix: "pac"}},
+			RepositorySpec{ConcurrencyLimit: &six, Params: &[]Params{{Name: "p"}},
+				Settings: &Settings{PipelineRunProvenance: "default_branch", GitOpsCommandPrefix: "pac"}},
+			RepositorySpec{ConcurrencyLimit: &five, Params: &[]Params{},
+				Settings: &Settings{PipelineRunProvenance: "source", GitOpsCommandPrefix: "pac"}},
 		},
 		"settings field by field, GitHub's among them": {
-			RepositorySpec{Settings: &Settings{Policy: &Policy{OkToTest: []string{"a"}}, Gitlab: &GitlabSettings{TokenAutoRotation: &no}}},
-			RepositorySpec{Settings: &Settings{Policy: &Policy{PullRequest: []string{"b"}}, Github: &CommentSettings{CommentStrategy: "update"},
-				Gitlab: &GitlabSettings{CommentSettings: CommentSettings{CommentStrategy: "update"}, TokenAutoRotation: &yes}, GithubAppTokenScopeRepos: []string{"o/r"}}},
-			RepositorySpec{Settings: &Settings{Policy: &Policy{OkToTest: []string{"a"}}, Github: &CommentSettings{CommentStrategy: "update"},
-				Gitlab: &GitlabSettings{CommentSettings: CommentSettings{CommentStrategy: "update"}, TokenAutoRotation: &no}, GithubAppTokenScopeRepos: []string{"o/r"}}},
+			RepositorySpec{
+				Settings: &Settings{Policy: &Policy{OkToTest: []string{"a"}}, Gitlab: &GitlabSettings{TokenAutoRotation: &no}},
+			},
+			RepositorySpec{Settings: &Settings{Policy: &Policy{PullRequest: []string{"b"}},
+				Github: &CommentSettings{CommentStrategy: "update"},
+				Gitlab: &GitlabSettings{
+					CommentSettings: CommentSettings{CommentStrategy: "update"}, TokenAutoRotation: &yes,
+				},
+				GithubAppTokenScopeRepos: []string{"o/r"}}},
+			RepositorySpec{Settings: &Settings{Policy: &Policy{OkToTest: []string{"a"}},
+				Github: &CommentSettings{CommentStrategy: "update"},
+				Gitlab: &GitlabSettings{
+					CommentSettings: CommentSettings{CommentStrategy: "update"}, TokenAutoRotation: &no,
+				},
+				GithubAppTokenScopeRepos: []string{"o/r"}}},
 		},
 		"trusted accounts as a whole": {
-			RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}},
+			RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}},
+			RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
+			RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}},
 		},
 		"trusted accounts of the global one": {
-			RepositorySpec{Settings: &Settings{}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
+			RepositorySpec{Settings: &Settings{}}, RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
+			RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
 		},
 		"a provider that is not named inherits none": {
 			RepositorySpec{}, RepositorySpec{GitProvider: &GitProvider{Type: "gitlab", Secret: secret("g")}}, RepositorySpec{},
@@ -43,10 +60,13 @@ func TestWithGlobalFillsUnsetFields(t *testing.T) {
 		"a provider of the same kind is completed": {
 			RepositorySpec{GitProvider: &GitProvider{Type: "forgejo", Secret: secret("own")}},
 			RepositorySpec{GitProvider: &GitProvider{Type: "gitea", URL: "u", Secret: secret("g"), WebhookSecret: secret("w")}},
-			RepositorySpec{GitProvider: &GitProvider{Type: "forgejo", URL: "u", Secret: secret("own"), WebhookSecret: secret("w")}},
+			RepositorySpec{
+				GitProvider: &GitProvider{Type: "forgejo", URL: "u", Secret: secret("own"), WebhookSecret: secret("w")},
+			},
 		},
 		"a provider of another kind is not": {
-			RepositorySpec{GitProvider: &GitProvider{Type: "gitlab"}}, RepositorySpec{GitProvider: &GitProvider{Type: "github", Secret: secret("g")}},
+			RepositorySpec{GitProvider: &GitProvider{Type: "gitlab"}},
+			RepositorySpec{GitProvider: &GitProvider{Type: "github", Secret: secret("g")}},
 			RepositorySpec{GitProvider: &GitProvider{Type: "gitlab"}},
 		},
 	}

@@ -30,11 +30,14 @@ func TestConcurrency(t *testing.T) {
 func TestQueuesOfTwoInstallations(t *testing.T) {
 	s := &RepositoryStatus{}
 	s.SetQueue("two", &Queue{Installation: "two", Queued: 3, Slots: []Slot{{Run: "a", Event: "e"}}})
-	s.SetQueue("one", &Queue{Installation: "one", Queued: 1, Slots: []Slot{{Run: "b", Event: "e"}, {Run: "c", Event: "e"}}})
+	s.SetQueue("one", &Queue{
+		Installation: "one", Queued: 1, Slots: []Slot{{Run: "b", Event: "e"}, {Run: "c", Event: "e"}},
+	})
 	if *s.Running != 3 || *s.Queued != 4 || len(s.Slots()) != 3 || s.Queues[0].Installation != "one" {
 		t.Errorf("%d running, %d queued: %+v", *s.Running, *s.Queued, s.Queues)
 	}
-	if !s.HasSlot("one", "e", "b") || s.HasSlot("two", "e", "b") || s.HasSlot("one", "f", "b") || s.HasSlot("three", "e", "b") {
+	if !s.HasSlot("one", "e", "b") || s.HasSlot("two", "e", "b") || s.HasSlot("one", "f", "b") ||
+		s.HasSlot("three", "e", "b") {
 		t.Error("a slot is another's")
 	}
 	s.SetQueue("one", &Queue{Installation: "one"})

@@ -16,9 +16,11 @@ func TestNotActedOn(t *testing.T) {
 		`{"url":"https://github.com/a/b","git_provider":{"type":"gitlab","url":"x","user":"u"},"params":[{"name":"x"}],"settings":{"pipelinerun_provenance":"source"}}`: nil,
 		`{"settings":{"policy":{"pull_request":["team"]},"gitlab":{},"github":{},"forgejo":{},"github_app_token_scope_repos":[]},"incoming":[]}`:                        nil,
 		`{"concurrency_limit":1,"incoming":[{"type":"webhook-url","secret":{"name":"x"}}]}`:                                                                             {"incoming"},
-		`{"git_provider":{"type":"gitlab"},"settings":{"run_token_permissions":{"issues":"write"}}}`:                                                                    {"settings.run_token_permissions (GitLab's tokens are what their owner made them)"},
-		`{"settings":{"run_token_permissions":{"issues":"write"}}}`:                                                                                                     nil,
-		`{"git_provider":{"type":"gitea"}}`: {"git_provider.type: gitea"},
+		`{"git_provider":{"type":"gitlab"},"settings":{"run_token_permissions":{"issues":"write"}}}`: {
+			"settings.run_token_permissions (GitLab's tokens are what their owner made them)",
+		},
+		`{"settings":{"run_token_permissions":{"issues":"write"}}}`: nil,
+		`{"git_provider":{"type":"gitea"}}`:                         {"git_provider.type: gitea"},
 		`{"settings":{"github_app_token_scope_repos":["a/b"],"ai":{"enabled":true},"github":{"comment_strategy":"update"},
 			"forgejo":{"user_agent":"x"},"gitlab":{"comment_strategy":"update","token_auto_rotation":true}}}`: {
 			"settings.ai", "settings.forgejo", "settings.github.comment_strategy", "settings.github_app_token_scope_repos",
@@ -39,8 +41,9 @@ func TestNotActedOn(t *testing.T) {
 func TestRestricts(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: "", `{"settings":{}}`: "", `{"settings":{"policy":{}}}`: "", `{"git_provider":{"type":"gitea"}}`: "",
-		`{"git_provider":{"type":"gitlab"},"settings":{"policy":{"ok_to_test":["a"]}}}`: "", `{"git_provider":{"type":"github"},"settings":{"policy":{}}}`: "",
-		`{"git_provider":{"type":"gitea"},"settings":{"policy":{}}}`: "settings.policy",
+		`{"git_provider":{"type":"gitlab"},"settings":{"policy":{"ok_to_test":["a"]}}}`: "",
+		`{"git_provider":{"type":"github"},"settings":{"policy":{}}}`:                   "",
+		`{"git_provider":{"type":"gitea"},"settings":{"policy":{}}}`:                    "settings.policy",
 	} {
 		var spec RepositorySpec
 		if err := json.Unmarshal([]byte(text), &spec); err != nil {

@@ -17,7 +17,8 @@ func at(action string, happened, received int) *GitEventSpec {
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	stamp := metav1.NewTime(day.Add(time.Duration(happened) * time.Second))
 	return &GitEventSpec{
-		Action: action, PullRequest: &PullRequest{Number: 1}, HappenedAt: &stamp, ReceivedAt: metav1.NewTime(day.Add(time.Duration(received) * time.Second)),
+		Action: action, PullRequest: &PullRequest{Number: 1}, HappenedAt: &stamp,
+		ReceivedAt: metav1.NewTime(day.Add(time.Duration(received) * time.Second)),
 	}
 }
 
@@ -36,7 +37,9 @@ func TestPrecedesClose(t *testing.T) {
 		"written after a comment of that second":  {at("synchronize", 100, 111), at("created", 100, 110), false},
 		"said to happen long after it came":       {at("synchronize", 100_000, 90), at("closed", 391, 391), true},
 		"of a service that is a minute ahead":     {at("synchronize", 160, 90), at("closed", 170, 100), true},
-		"of a version that did not record when":   {&GitEventSpec{PullRequest: &PullRequest{Number: 1}, ReceivedAt: at("", 0, 99).ReceivedAt}, closed, true},
+		"of a version that did not record when": {
+			&GitEventSpec{PullRequest: &PullRequest{Number: 1}, ReceivedAt: at("", 0, 99).ReceivedAt}, closed, true,
+		},
 	} {
 		if got := test.event.Precedes(test.other, test.other.Happened()); got != test.want {
 			t.Errorf("%s: %t", name, got)
@@ -54,7 +57,9 @@ func TestPrecedesClose(t *testing.T) {
 
 func cancelledBy(t *testing.T, cancellations ...Cancellation) *GitEvent {
 	t.Helper()
-	e := &GitEvent{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{plumbline.CancelAnnotation + "broken": "{", plumbline.TraceparentAnnotation: "x"}}}
+	e := &GitEvent{ObjectMeta: metav1.ObjectMeta{
+		Annotations: map[string]string{plumbline.CancelAnnotation + "broken": "{", plumbline.TraceparentAnnotation: "x"},
+	}}
 	for i, c := range cancellations {
 		name, value, err := c.CancelsAs(fmt.Sprint("comment-", i))
 		if err != nil {
@@ -79,15 +84,19 @@ func TestCancelledOfOneRef(t *testing.T) {
 		event *GitEvent
 		ref   string
 	}{
-		"a push":                                 {of(GitEventSpec{BaseRef: main}, nil), main},
-		"a push to another branch":               {of(GitEventSpec{BaseRef: "refs/heads/other"}, nil), "refs/heads/other"},
-		"a tag of the name":                      {of(GitEventSpec{BaseRef: "refs/tags/main"}, nil), "refs/tags/main"},
-		"a command":                              {of(GitEventSpec{Comment: comment}, &Plan{Ref: main}), main},
-		"a command that is not planned":          {of(GitEventSpec{Comment: comment}, nil), ""},
-		"a re-run":                               {of(GitEventSpec{Rerun: rerun, BaseRef: "refs/heads/other"}, &Plan{Ref: main}), main},
-		"a re-run that is not planned":           {of(GitEventSpec{Rerun: rerun, BaseRef: main}, nil), ""},
-		"a re-run of a pull request":             {of(GitEventSpec{Rerun: rerun, BaseRef: main}, &Plan{}), ""},
-		"a pull request with a branch so called": {of(GitEventSpec{BaseRef: main, PullRequest: &PullRequest{Number: 1}}, nil), ""},
+		"a push":                        {of(GitEventSpec{BaseRef: main}, nil), main},
+		"a push to another branch":      {of(GitEventSpec{BaseRef: "refs/heads/other"}, nil), "refs/heads/other"},
+		"a tag of the name":             {of(GitEventSpec{BaseRef: "refs/tags/main"}, nil), "refs/tags/main"},
+		"a command":                     {of(GitEventSpec{Comment: comment}, &Plan{Ref: main}), main},
+		"a command that is not planned": {of(GitEventSpec{Comment: comment}, nil), ""},
+		"a re-run": {
+			of(GitEventSpec{Rerun: rerun, BaseRef: "refs/heads/other"}, &Plan{Ref: main}), main,
+		},
+		"a re-run that is not planned": {of(GitEventSpec{Rerun: rerun, BaseRef: main}, nil), ""},
+		"a re-run of a pull request":   {of(GitEventSpec{Rerun: rerun, BaseRef: main}, &Plan{}), ""},
+		"a pull request with a branch so called": {
+			of(GitEventSpec{BaseRef: main, PullRequest: &PullRequest{Number: 1}}, nil), "",
+		},
 	} {
 		if ref, ends := test.event.GitRef(), test.event.Cancelled("build") != nil; ref != test.ref || ends != (ref == main) {
 			t.Errorf("%s is of %q and ends: %t, want %q", name, ref, ends, test.ref)

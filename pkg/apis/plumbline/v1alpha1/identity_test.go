@@ -10,7 +10,8 @@ func TestParseIdentityReadsString(t *testing.T) {
 			t.Errorf("%v: got %v, %v", want, got, err)
 		}
 	}
-	for _, text := range []string{"", "17", "/", "17/", "/4711", "17/0", "-1/4711", "17/-4711", "a/b", "17/4711/1", "17/99999999999999999999"} {
+	for _, text := range []string{"", "17", "/", "17/", "/4711", "17/0", "-1/4711", "17/-4711", "a/b", "17/4711/1",
+		"17/99999999999999999999"} {
 		if got, err := ParseIdentity(text); err == nil {
 			t.Errorf("%q is read as %v", text, got)
 		}

@@ -20,7 +20,8 @@ func TestEventNameIsStable(t *testing.T) {
 	if got != want {
 		t.Errorf("EventName = %q, want %q", got, want)
 	}
-	if again := v1alpha1.ReopenedName(got, 20); again != want+"-r20" || !v1alpha1.Reopened(again) || v1alpha1.Reopened(got) {
+	if again := v1alpha1.ReopenedName(got, 20); again != want+"-r20" || !v1alpha1.Reopened(again) ||
+		v1alpha1.Reopened(got) {
 		t.Errorf("%s: reopened as %s, %t, and %t by itself", got, again, v1alpha1.Reopened(again), v1alpha1.Reopened(got))
 	}
 	if errs := validation.IsDNS1123Label(got + "-r20"); len(errs) > 0 {
@@ -55,8 +56,10 @@ func TestClaimName(t *testing.T) {
 
 func TestKind(t *testing.T) {
 	for want, spec := range map[string]v1alpha1.GitEventSpec{
-		"push": {Trigger: v1alpha1.TriggerPush}, "pull_request": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1}},
-		"comment": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1}, Comment: &v1alpha1.Comment{ID: 1}},
+		"push":         {Trigger: v1alpha1.TriggerPush},
+		"pull_request": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1}},
+		"comment": {Trigger: v1alpha1.TriggerPullRequest, PullRequest: &v1alpha1.PullRequest{Number: 1},
+			Comment: &v1alpha1.Comment{ID: 1}},
 	} {
 		if got := spec.Kind(); got != want {
 			t.Errorf("%+v is a %q, want %q", spec, got, want)
@@ -75,7 +78,9 @@ func TestCommentBodyIsNotStored(t *testing.T) {
 // for no others. Events of the previous version are found too.
 func TestSubject(t *testing.T) {
 	event := func(change func(*v1alpha1.GitEventSpec)) *v1alpha1.GitEventSpec {
-		e := &v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{Namespace: "team", Name: "app", UID: "1", URL: "https://git.example/acme/app"}, PullRequest: &v1alpha1.PullRequest{Number: 3}}
+		e := &v1alpha1.GitEventSpec{Repository: v1alpha1.RepositoryReference{
+			Namespace: "team", Name: "app", UID: "1", URL: "https://git.example/acme/app",
+		}, PullRequest: &v1alpha1.PullRequest{Number: 3}}
 		change(e)
 		return e
 	}
@@ -84,11 +89,17 @@ func TestSubject(t *testing.T) {
 		change func(*v1alpha1.GitEventSpec)
 		same   bool
 	}{
-		"created again":            {func(e *v1alpha1.GitEventSpec) { e.Repository.UID = "2" }, true},
-		"renamed":                  {func(e *v1alpha1.GitEventSpec) { e.Repository.Name, e.Repository.UID = "other", "2" }, true},
-		"spelled in another way":   {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "HTTPS://GIT.example/Acme/app.git/" }, true},
-		"of another namespace":     {func(e *v1alpha1.GitEventSpec) { e.Repository.Namespace = "other" }, false},
-		"of another URL":           {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "https://git.example/acme/other" }, false},
+		"created again": {func(e *v1alpha1.GitEventSpec) { e.Repository.UID = "2" }, true},
+		"renamed": {
+			func(e *v1alpha1.GitEventSpec) { e.Repository.Name, e.Repository.UID = "other", "2" }, true,
+		},
+		"spelled in another way": {
+			func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "HTTPS://GIT.example/Acme/app.git/" }, true,
+		},
+		"of another namespace": {func(e *v1alpha1.GitEventSpec) { e.Repository.Namespace = "other" }, false},
+		"of another URL": {
+			func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "https://git.example/acme/other" }, false,
+		},
 		"of another pull request":  {func(e *v1alpha1.GitEventSpec) { e.PullRequest.Number = 4 }, false},
 		"of a commit":              {func(e *v1alpha1.GitEventSpec) { e.PullRequest, e.SHA = nil, "3" }, false},
 		"of a URL without a claim": {func(e *v1alpha1.GitEventSpec) { e.Repository.URL = "git.example" }, false},

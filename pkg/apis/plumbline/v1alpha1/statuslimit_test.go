@@ -31,27 +31,37 @@ func worst(text string) *GitEventStatus {
 		HeadSHA: name(64, 0), DefinitionSHA: name(64, 0), Reason: text, Message: text, Secret: name(63, 0),
 	}}
 	for i := range 1000 {
-		s.Plan.Decisions = append(s.Plan.Decisions, Decision{File: name(48, i), Document: i, Pipeline: name(48, i), Reason: text, Open: i%2 == 0})
+		s.Plan.Decisions = append(s.Plan.Decisions,
+			Decision{File: name(48, i), Document: i, Pipeline: name(48, i), Reason: text, Open: i%2 == 0})
 	}
 	for i := range MaxRuns {
 		run := Run{
-			Pipeline: name(253, i), Namespace: name(63, 0), Name: name(63, i), Note: text, Secret: name(63, i), SecretRenewAt: &at, SecretOwned: true, Unresolved: true, UID: types.UID(name(36, i)), Patched: name(16, i),
+			Pipeline: name(253, i), Namespace: name(63, 0), Name: name(63, i), Note: text, Secret: name(63, i),
+			SecretRenewAt: &at, SecretOwned: true, Unresolved: true, UID: types.UID(name(36, i)), Patched: name(16, i),
 		}
 		if i%2 == 0 {
 			run.Refused = &Refusal{Reason: text, Message: text}
 		} else {
-			run.Result = &Result{Outcome: OutcomeSucceeded, Reason: text, Message: text, StartedAt: &at, CompletedAt: &at, Text: text, Brief: text}
+			run.Result = &Result{
+				Outcome: OutcomeSucceeded, Reason: text, Message: text, StartedAt: &at, CompletedAt: &at, Text: text, Brief: text,
+			}
 		}
 		s.Plan.Decisions[2*i].Selected = text // it is open
 		s.Runs = append(s.Runs, run)
 		s.Checks = append(s.Checks, Check{
-			Key: run.Name, Name: name(63, 0) + " / " + run.Pipeline, ID: name(24, i), Intent: true, Holder: name(64, 0), RecheckAt: &at, Accepted: name(64, i), Concluded: true,
+			Key: run.Name, Name: name(63, 0) + " / " + run.Pipeline, ID: name(24, i), Intent: true, Holder: name(64, 0),
+			RecheckAt: &at, Accepted: name(64, i), Concluded: true,
 		})
-		s.Waits = append(s.Waits, Wait{Step: "create/" + run.Name, Class: "Transient", Reason: text, Message: text, Since: at, NotBefore: &at})
+		s.Waits = append(s.Waits, Wait{
+			Step: "create/" + run.Name, Class: "Transient", Reason: text, Message: text, Since: at, NotBefore: &at,
+		})
 	}
 	for _, step := range []string{"plan", "report", "renew", "annotate", "reconcile"} {
-		s.Waits = append(s.Waits, Wait{Step: step, Class: "Transient", Reason: text, Message: text, Since: at, NotBefore: &at})
-		s.Conditions = append(s.Conditions, apis.Condition{Type: apis.ConditionType(step), Status: corev1.ConditionUnknown, Reason: "R", Message: text})
+		s.Waits = append(s.Waits, Wait{
+			Step: step, Class: "Transient", Reason: text, Message: text, Since: at, NotBefore: &at,
+		})
+		s.Conditions = append(s.Conditions,
+			apis.Condition{Type: apis.ConditionType(step), Status: corev1.ConditionUnknown, Reason: "R", Message: text})
 	}
 	return s
 }
@@ -67,7 +77,8 @@ func size(t *testing.T, s *GitEventStatus) int {
 
 func TestFitKeepsLargestStatusWithinLimit(t *testing.T) {
 	for name, text := range map[string]string{
-		"letters": strings.Repeat("x", 8<<10), "tags": strings.Repeat("<>&", 2<<10), "control characters": strings.Repeat("\x01", 4<<10),
+		"letters": strings.Repeat("x", 8<<10), "tags": strings.Repeat("<>&", 2<<10),
+		"control characters":     strings.Repeat("\x01", 4<<10),
 		"four bytes a character": strings.Repeat("😀", 2<<10), "lines": strings.Repeat("a\n", 4<<10),
 	} {
 		s := worst(text)
@@ -112,9 +123,12 @@ func TestFitCutsTextOnce(t *testing.T) {
 func TestFitKeepsOrdinaryTexts(t *testing.T) {
 	s := &GitEventStatus{Plan: &Plan{Message: "3 of 9 pipelines in .tekton are for this event"}}
 	for i := range 200 {
-		s.Plan.Decisions = append(s.Plan.Decisions, Decision{Reason: "on-path-change [docs/**] matches no changed file (changed: cmd/app/main.go and 4 more)"})
+		s.Plan.Decisions = append(s.Plan.Decisions,
+			Decision{Reason: "on-path-change [docs/**] matches no changed file (changed: cmd/app/main.go and 4 more)"})
 		if i < 20 {
-			s.Runs = append(s.Runs, Run{Result: &Result{Message: "Tasks Completed: 9 (Failed: 0, Cancelled 0), Skipped: 0", Text: strings.Repeat("<td>x</td>", 300)}})
+			s.Runs = append(s.Runs, Run{Result: &Result{
+				Message: "Tasks Completed: 9 (Failed: 0, Cancelled 0), Skipped: 0", Text: strings.Repeat("<td>x</td>", 300),
+			}})
 		}
 	}
 	s.Plan.Decisions[0].Reason = strings.Repeat("why ", 5000) // one long one among them

@@ -11,22 +11,30 @@ import (
 
 func TestCanonicalURL(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
-		"a canonical URL stays":                      {"https://github.com/acme/app", "https://github.com/acme/app"},
-		"scheme, host and path become lower case":    {"HTTPS://GitHub.com/Acme/App", "https://github.com/acme/app"},
-		"slashes at the end go":                      {"https://github.com/acme/app//", "https://github.com/acme/app"},
-		".git goes":                                  {"https://github.com/acme/app.git", "https://github.com/acme/app"},
-		".GIT and its slash go":                      {"https://github.com/acme/app.GIT/", "https://github.com/acme/app"},
-		"a second .git goes with the first":          {"https://github.com/acme/app.git.git", "https://github.com/acme/app"},
-		"user and password go":                       {"https://me:secret@github.com/acme/app", "https://github.com/acme/app"},
-		"a user that looks like a host is no host":   {"https://github.com@evil.example/acme/app", "https://evil.example/acme/app"},
-		"query and fragment go":                      {"https://github.com/acme/app?tab=x#readme", "https://github.com/acme/app"},
-		"the default port goes":                      {"https://github.com:443/acme/app", "https://github.com/acme/app"},
-		"another port stays":                         {"http://127.0.0.1:8081/acme/app", "http://127.0.0.1:8081/acme/app"},
-		"a port has one spelling":                    {"http://localhost:08081/acme/app", "http://localhost:8081/acme/app"},
-		"the root's dot of a host goes":              {"https://github.com./acme/app", "https://github.com/acme/app"},
-		"groups within groups are a path":            {"https://gitlab.com/a/b/c/d", "https://gitlab.com/a/b/c/d"},
-		"an IPv6 host keeps its brackets":            {"http://[::1]:80/acme/app", "http://[::1]/acme/app"},
-		"a name may hold dots, dashes, tilde and so": {"https://git.example/~me/a.b-c_d+e", "https://git.example/~me/a.b-c_d+e"},
+		"a canonical URL stays":                   {"https://github.com/acme/app", "https://github.com/acme/app"},
+		"scheme, host and path become lower case": {"HTTPS://GitHub.com/Acme/App", "https://github.com/acme/app"},
+		"slashes at the end go":                   {"https://github.com/acme/app//", "https://github.com/acme/app"},
+		".git goes":                               {"https://github.com/acme/app.git", "https://github.com/acme/app"},
+		".GIT and its slash go":                   {"https://github.com/acme/app.GIT/", "https://github.com/acme/app"},
+		"a second .git goes with the first":       {"https://github.com/acme/app.git.git", "https://github.com/acme/app"},
+		"user and password go": {
+			"https://me:secret@github.com/acme/app", "https://github.com/acme/app",
+		},
+		"a user that looks like a host is no host": {
+			"https://github.com@evil.example/acme/app", "https://evil.example/acme/app",
+		},
+		"query and fragment go": {
+			"https://github.com/acme/app?tab=x#readme", "https://github.com/acme/app",
+		},
+		"the default port goes":           {"https://github.com:443/acme/app", "https://github.com/acme/app"},
+		"another port stays":              {"http://127.0.0.1:8081/acme/app", "http://127.0.0.1:8081/acme/app"},
+		"a port has one spelling":         {"http://localhost:08081/acme/app", "http://localhost:8081/acme/app"},
+		"the root's dot of a host goes":   {"https://github.com./acme/app", "https://github.com/acme/app"},
+		"groups within groups are a path": {"https://gitlab.com/a/b/c/d", "https://gitlab.com/a/b/c/d"},
+		"an IPv6 host keeps its brackets": {"http://[::1]:80/acme/app", "http://[::1]/acme/app"},
+		"a name may hold dots, dashes, tilde and so": {
+			"https://git.example/~me/a.b-c_d+e", "https://git.example/~me/a.b-c_d+e",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := v1alpha1.CanonicalURL(c.in)
@@ -79,7 +87,8 @@ func TestCanonicalURLRefusesAmbiguousSpellings(t *testing.T) {
 }
 
 func TestCanonicalURLErrorsHideThePassword(t *testing.T) {
-	for _, in := range []string{"https://me:hunter2@github.com/%zz", "https://me:hunter2@github.com/", "https://me:hunter2@[/x", "https://me:hun ter2@h/x\x7f"} {
+	for _, in := range []string{"https://me:hunter2@github.com/%zz", "https://me:hunter2@github.com/",
+		"https://me:hunter2@[/x", "https://me:hun ter2@h/x\x7f"} {
 		_, err := v1alpha1.CanonicalURL(in)
 		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "ter2") {
 			t.Errorf("CanonicalURL(%q): %v, want an error without the password", in, err)
@@ -88,7 +97,8 @@ func TestCanonicalURLErrorsHideThePassword(t *testing.T) {
 }
 
 func FuzzCanonicalURL(f *testing.F) {
-	for _, seed := range []string{"https://github.com/acme/app.git/", "http://[::1]:1/a/b", "https://a@b/c?d#e", "HTTPS://X.:443/Y.git.git"} {
+	for _, seed := range []string{"https://github.com/acme/app.git/", "http://[::1]:1/a/b", "https://a@b/c?d#e",
+		"HTTPS://X.:443/Y.git.git"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -18,7 +18,8 @@ func TestDecodeRerunLimitsPulls(t *testing.T) {
 	}
 	p := payloadRerun{payloadCommon: payloadCommon{Repository: &payloadRepository{}}}
 	spec := &v1alpha1.GitEventSpec{Rerun: &v1alpha1.Rerun{}}
-	if err := p.locate(spec, strings.Repeat("a", 40), &payloadSuite{}, links); err != nil || len(spec.Rerun.Pulls) != v1alpha1.MaxRerunPulls || spec.Rerun.Pulls[1] != 2 {
+	if err := p.locate(spec, strings.Repeat("a", 40), &payloadSuite{}, links); err != nil ||
+		len(spec.Rerun.Pulls) != v1alpha1.MaxRerunPulls || spec.Rerun.Pulls[1] != 2 {
 		t.Errorf("%v, %v", spec.Rerun.Pulls, err)
 	}
 }

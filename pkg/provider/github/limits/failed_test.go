@@ -21,9 +21,12 @@ func TestClassifiedKnowsGoGitHubsOwnRefusals(t *testing.T) {
 		class fault.Class
 		wait  time.Duration
 	}{
-		{"the primary limit it remembers", &gh.RateLimitError{Rate: gh.Rate{Reset: gh.Timestamp{Time: time.Now().Add(wait)}}, Response: &http.Response{}}, fault.Throttled, wait},
+		{"the primary limit it remembers", &gh.RateLimitError{
+			Rate: gh.Rate{Reset: gh.Timestamp{Time: time.Now().Add(wait)}}, Response: &http.Response{},
+		}, fault.Throttled, wait},
 		{"one that has just ended", &gh.RateLimitError{Response: &http.Response{}}, fault.Throttled, secondaryWait},
-		{"the secondary limit it remembers", &gh.AbuseRateLimitError{RetryAfter: &wait, Response: &http.Response{}}, fault.Throttled, wait},
+		{"the secondary limit it remembers", &gh.AbuseRateLimitError{RetryAfter: &wait, Response: &http.Response{}},
+			fault.Throttled, wait},
 		{"without a time", &gh.AbuseRateLimitError{Response: &http.Response{}}, fault.Throttled, secondaryWait},
 		{"our own deadline", context.DeadlineExceeded, fault.Transient, 0},
 		{"an answer still being computed", &gh.AcceptedError{}, fault.Transient, 0},

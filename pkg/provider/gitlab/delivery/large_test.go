@@ -12,7 +12,8 @@ import (
 // A push of 24 MiB costs only what is read of it, in addition to the body itself.
 func TestDecodeOfLargePushIsCheap(t *testing.T) {
 	const sha = "1111111111111111111111111111111111111111"
-	head := `{"object_kind":"push","ref":"refs/heads/main","before":"` + sha + `","after":"` + sha + `","checkout_sha":"` + sha + `","user_username":"u","project_id":1,` +
+	head := `{"object_kind":"push","ref":"refs/heads/main","before":"` + sha + `","after":"` + sha + `","checkout_sha":"` +
+		sha + `","user_username":"u","project_id":1,` +
 		`"project":{"id":1,"path_with_namespace":"a/b","web_url":"https://gitlab.example/a/b","default_branch":"main"},"commits":[`
 	commit := `{"id":"` + sha + `","message":"the title","url":"https://gitlab.example/c"}`
 	for name, filler := range map[string]string{"objects": "{},", "ids": `{"id":"x"},`, "numbers": "0,", "lists": "[],"} {
@@ -32,7 +33,8 @@ func TestDecodeOfLargePushIsCheap(t *testing.T) {
 			}
 		})
 	}
-	if _, err := decodeMergeRequest([]byte(`{"labels":[` + strings.Repeat("{},", 100_000) + `{}]}`)); !fault.Is(err, fault.Invalid) {
+	if _, err := decodeMergeRequest([]byte(`{"labels":[` + strings.Repeat("{},", 100_000) + `{}]}`)); !fault.Is(err,
+		fault.Invalid) {
 		t.Errorf("a merge request with 100,000 labels: %v, want Invalid", err)
 	}
 }

@@ -26,12 +26,15 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 		check    *v1alpha1.Check
 		want     []byte
 	}{
-		"no check":                         {withID, created, nil, nil},
-		"the check has no ID yet":          {withID, created, &v1alpha1.Check{Intent: true}, nil},
-		"the run is not created":           {withID, v1alpha1.Run{}, &v1alpha1.Check{ID: "7"}, nil},
-		"nothing to add":                   {without, created, &v1alpha1.Check{ID: "7"}, nil},
-		"an accepted check":                {withID, created, &v1alpha1.Check{ID: "7"}, resources.AnnotationPatch(nil, map[string]string{key: "7"})},
-		"a conclusion, of whatever checks": {without, created, &v1alpha1.Check{ID: "7", Concluded: true}, resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
+		"no check":                {withID, created, nil, nil},
+		"the check has no ID yet": {withID, created, &v1alpha1.Check{Intent: true}, nil},
+		"the run is not created":  {withID, v1alpha1.Run{}, &v1alpha1.Check{ID: "7"}, nil},
+		"nothing to add":          {without, created, &v1alpha1.Check{ID: "7"}, nil},
+		"an accepted check": {
+			withID, created, &v1alpha1.Check{ID: "7"}, resources.AnnotationPatch(nil, map[string]string{key: "7"}),
+		},
+		"a conclusion, of whatever checks": {without, created, &v1alpha1.Check{ID: "7", Concluded: true},
+			resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
 	} {
 		patch, digest := patchOf(test.metadata, &test.run, test.check)
 		if string(patch) != string(test.want) || (digest == "") != (test.want == nil) {

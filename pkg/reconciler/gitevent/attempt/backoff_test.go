@@ -14,7 +14,8 @@ import (
 
 func TestMergeHasTheFirstMessageAndAllTimes(t *testing.T) {
 	t.Parallel()
-	down, busy := fault.Transientf(fault.ReasonTimeout, "down"), fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
+	down, busy := fault.Transientf(fault.ReasonTimeout, "down"),
+		fault.Throttledf(fault.ReasonBusy, time.Second, "others are next")
 	untried := &notDue{fault.Throttledf(fault.ReasonBusy, time.Hour, "it has just failed")}
 	for what, test := range map[string]struct {
 		faults []error

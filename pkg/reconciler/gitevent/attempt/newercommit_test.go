@@ -16,7 +16,9 @@ func TestLearnedAt(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for what, test := range map[string]struct{ received, want time.Time }{
-		"in the second in which it was recorded":   {created.Add(900 * time.Millisecond), created.Add(900 * time.Millisecond)},
+		"in the second in which it was recorded": {
+			created.Add(900 * time.Millisecond), created.Add(900 * time.Millisecond),
+		},
 		"long before, when nobody could record it": {created.Add(-time.Hour), created.Add(-time.Hour)},
 		"by a clock that is an hour ahead":         {created.Add(time.Hour), created.Add(time.Second)},
 	} {

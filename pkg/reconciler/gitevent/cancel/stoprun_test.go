@@ -62,7 +62,8 @@ func TestOnlyUnfinishedRunsAreStopped(t *testing.T) {
 // D5: a run may finish between the last read and the patch, which is then refused for good.
 func TestStopIgnoresARefusalIfTheRunNeedsNoStop(t *testing.T) {
 	t.Parallel()
-	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run", errors.New(`admission webhook "policy" denied the request: no`))
+	denied := apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run",
+		errors.New(`admission webhook "policy" denied the request: no`))
 	unread := apierrors.NewInternalError(errors.New("down"))
 	other := pipelineRun(func(run *pipelinev1.PipelineRun) { run.UID = "another" })
 	for name, test := range map[string]struct {
@@ -91,7 +92,8 @@ func TestStopIgnoresARefusalIfTheRunNeedsNoStop(t *testing.T) {
 			}
 			return test.get != nil, nil, test.get
 		})
-		seen, err := stop(t.Context(), tekton.TektonV1().PipelineRuns("team"), &v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"})
+		seen, err := stop(t.Context(), tekton.TektonV1().PipelineRuns("team"),
+			&v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"})
 		if (seen != nil) != test.seen || (err != nil) != test.retried || err != nil && !fault.Is(err, fault.Transient) {
 			t.Errorf("a run that %s: seen %v, error %v", name, seen != nil, err)
 		}

@@ -10,7 +10,8 @@ func TestCreatedRemembersRunsUntilTheyAreStored(t *testing.T) {
 	m.Note("push-1", "e1", "build", "r1")
 	m.Note("push-1", "e1", "test", "r2")
 	m.Note("push-2", "e2", "build", "r3")
-	if m.UID("push-1", "e1", "build") != "r1" || m.UID("push-1", "e1", "test") != "r2" || m.UID("push-2", "e2", "build") != "r3" {
+	if m.UID("push-1", "e1", "build") != "r1" || m.UID("push-1", "e1", "test") != "r2" ||
+		m.UID("push-2", "e2", "build") != "r3" {
 		t.Error("what was noted is not remembered")
 	}
 	if m.UID("push-1", "e1", "lint") != "" || m.UID("push-3", "e3", "build") != "" {

@@ -31,19 +31,28 @@ func TestJudgeRefusesCancelsOrWaits(t *testing.T) {
 		giveUp bool
 		want   string
 	}{
-		"success":                        {nil, nil, false, ""},
-		"an outage":                      {fault.Transientf(fault.ReasonTimeout, "slow"), nil, false, "waits"},
-		"a mistake of the author":        {fault.Invalidf("AdmissionDenied", "no"), nil, false, "refused: AdmissionDenied"},
-		"an echo":                        {echo, nil, false, "waits"},
-		"an echo after a minute":         {echo, since(time.Minute, echo.Reason), false, "waits"},
-		"an echo for long":               {echo, since(EchoLimit+time.Second, echo.Reason), false, "refused: AdmissionDenied"},
-		"an echo after a long outage":    {echo, since(EchoLimit+time.Second, fault.ReasonTimeout), false, "waits"},
-		"the namespace is being deleted": {fault.Operatorf(fault.ReasonNamespaceTerminating, "it goes"), nil, false, "cancelled: " + fault.ReasonNamespaceTerminating},
-		"superseded":                     {fault.Ignoredf(attempt.ReasonSuperseded, "newer"), nil, false, "cancelled: " + attempt.ReasonSuperseded},
-		"cancelled":                      {fault.Ignoredf(attempt.ReasonCancelled, "asked"), nil, false, "cancelled: " + attempt.ReasonCancelled},
-		"no installation":                {fault.Operatorf(fault.ReasonInstallationGone, "gone"), nil, false, "waits"},
-		"no installation, and waiting is useless": {fault.Operatorf(fault.ReasonInstallationGone, "gone"), nil, true, "cancelled: " + attempt.ReasonGivenUp},
-		"another error when waiting is useless":   {fault.Operatorf(fault.ReasonQuota, "full"), nil, true, "waits"},
+		"success":                 {nil, nil, false, ""},
+		"an outage":               {fault.Transientf(fault.ReasonTimeout, "slow"), nil, false, "waits"},
+		"a mistake of the author": {fault.Invalidf("AdmissionDenied", "no"), nil, false, "refused: AdmissionDenied"},
+		"an echo":                 {echo, nil, false, "waits"},
+		"an echo after a minute":  {echo, since(time.Minute, echo.Reason), false, "waits"},
+		"an echo for long": {
+			echo, since(EchoLimit+time.Second, echo.Reason), false, "refused: AdmissionDenied",
+		},
+		"an echo after a long outage": {echo, since(EchoLimit+time.Second, fault.ReasonTimeout), false, "waits"},
+		"the namespace is being deleted": {fault.Operatorf(fault.ReasonNamespaceTerminating, "it goes"), nil, false,
+			"cancelled: " + fault.ReasonNamespaceTerminating},
+		"superseded": {
+			fault.Ignoredf(attempt.ReasonSuperseded, "newer"), nil, false, "cancelled: " + attempt.ReasonSuperseded,
+		},
+		"cancelled": {
+			fault.Ignoredf(attempt.ReasonCancelled, "asked"), nil, false, "cancelled: " + attempt.ReasonCancelled,
+		},
+		"no installation": {fault.Operatorf(fault.ReasonInstallationGone, "gone"), nil, false, "waits"},
+		"no installation, and waiting is useless": {
+			fault.Operatorf(fault.ReasonInstallationGone, "gone"), nil, true, "cancelled: " + attempt.ReasonGivenUp,
+		},
+		"another error when waiting is useless": {fault.Operatorf(fault.ReasonQuota, "full"), nil, true, "waits"},
 	} {
 		v, got := judge(test.err, test.before, now, test.giveUp), ""
 		switch {

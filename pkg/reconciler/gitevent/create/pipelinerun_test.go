@@ -23,8 +23,10 @@ import (
 )
 
 var (
-	errDenied  = apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run", errors.New(`admission webhook "policy" denied the request: no`))
-	errQuota   = apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run", errors.New("exceeded quota: pipelines"))
+	errDenied = apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run",
+		errors.New(`admission webhook "policy" denied the request: no`))
+	errQuota = apierrors.NewForbidden(pipelinev1.Resource("pipelineruns"), "run",
+		errors.New("exceeded quota: pipelines"))
 	errRefused = errors.New("connection refused")
 	errBusy    = apierrors.NewTooManyRequests("slow down", 1)
 )
@@ -62,19 +64,26 @@ func TestCreateAdoptsItsOwnPipelineRun(t *testing.T) {
 		reason  string
 		class   fault.Class
 	}{
-		"nothing is there":                 {nil, nil, nil, "", "", 0},
-		"it is there":                      {ours, nil, nil, "before", "", 0},
-		"another one has its name":         {foreign, nil, nil, "", "ForeignPipelineRun", fault.Operator},
-		"it is there and cannot be read":   {ours, map[string]error{"get": errBusy}, nil, "", "", fault.Throttled},
-		"it exhausts the quota itself":     {ours, map[string]error{"create": errQuota}, nil, "before", "", 0},
-		"others exhaust the quota":         {nil, map[string]error{"create": errQuota}, nil, "", fault.ReasonQuota, fault.Throttled},
-		"a policy allows no second one":    {ours, map[string]error{"create": errDenied}, nil, "before", "", 0},
-		"a policy allows none":             {nil, map[string]error{"create": errDenied}, nil, "", "AdmissionDenied", fault.Invalid},
-		"a policy, and another has a name": {foreign, map[string]error{"create": errDenied}, nil, "", "AdmissionDenied", fault.Invalid},
-		"a quota of secrets":               {ours, nil, secretQuota, "before", "", 0},
-		"no secret and no run":             {nil, nil, secretQuota, "", fault.ReasonQuota, fault.Throttled},
-		"an outage says nothing":           {ours, map[string]error{"create": errRefused}, nil, "", "", fault.Transient},
-		"another process has the event":    {ours, nil, &fault.Error{Class: fault.Conflict, Reason: attempt.ReasonPaused}, "", attempt.ReasonPaused, fault.Conflict},
+		"nothing is there":               {nil, nil, nil, "", "", 0},
+		"it is there":                    {ours, nil, nil, "before", "", 0},
+		"another one has its name":       {foreign, nil, nil, "", "ForeignPipelineRun", fault.Operator},
+		"it is there and cannot be read": {ours, map[string]error{"get": errBusy}, nil, "", "", fault.Throttled},
+		"it exhausts the quota itself":   {ours, map[string]error{"create": errQuota}, nil, "before", "", 0},
+		"others exhaust the quota": {
+			nil, map[string]error{"create": errQuota}, nil, "", fault.ReasonQuota, fault.Throttled,
+		},
+		"a policy allows no second one": {ours, map[string]error{"create": errDenied}, nil, "before", "", 0},
+		"a policy allows none": {
+			nil, map[string]error{"create": errDenied}, nil, "", "AdmissionDenied", fault.Invalid,
+		},
+		"a policy, and another has a name": {
+			foreign, map[string]error{"create": errDenied}, nil, "", "AdmissionDenied", fault.Invalid,
+		},
+		"a quota of secrets":     {ours, nil, secretQuota, "before", "", 0},
+		"no secret and no run":   {nil, nil, secretQuota, "", fault.ReasonQuota, fault.Throttled},
+		"an outage says nothing": {ours, map[string]error{"create": errRefused}, nil, "", "", fault.Transient},
+		"another process has the event": {ours, nil, &fault.Error{Class: fault.Conflict, Reason: attempt.ReasonPaused}, "",
+			attempt.ReasonPaused, fault.Conflict},
 	} {
 		var objects []runtime.Object
 		if test.there != nil {
@@ -102,10 +111,12 @@ func TestCancelledOrSupersededRunIsNotCreated(t *testing.T) {
 		fails                 error
 		cancelled, superseded string
 	}{
-		"it is not there":   {nil, nil, attempt.ReasonCancelled, attempt.ReasonSuperseded},
-		"it is there":       {[]runtime.Object{pipelineRun("before", "system/push/a")}, nil, "", ""},
-		"another one is":    {[]runtime.Object{pipelineRun("foreign", "system/push-2/a")}, nil, attempt.ReasonCancelled, ""},
-		"it cannot be read": {nil, errBusy, fault.FromKube(fault.VerbRead, errBusy).Reason, fault.FromKube(fault.VerbRead, errBusy).Reason},
+		"it is not there": {nil, nil, attempt.ReasonCancelled, attempt.ReasonSuperseded},
+		"it is there":     {[]runtime.Object{pipelineRun("before", "system/push/a")}, nil, "", ""},
+		"another one is":  {[]runtime.Object{pipelineRun("foreign", "system/push-2/a")}, nil, attempt.ReasonCancelled, ""},
+		"it cannot be read": {
+			nil, errBusy, fault.FromKube(fault.VerbRead, errBusy).Reason, fault.FromKube(fault.VerbRead, errBusy).Reason,
+		},
 	} {
 		runs := client(map[string]error{"get": test.fails}, test.there...)
 		found, err := cancelled(t.Context(), runs, run, "system/push/", why)

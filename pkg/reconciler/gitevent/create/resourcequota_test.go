@@ -14,7 +14,8 @@ import (
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func refusedCreate(object string) error {
-	return fault.Throttledf(fault.ReasonQuota, time.Minute, "pipelineruns.tekton.dev %q is forbidden: exceeded quota: runs", object)
+	return fault.Throttledf(fault.ReasonQuota, time.Minute,
+		"pipelineruns.tekton.dev %q is forbidden: exceeded quota: runs", object)
 }
 
 func TestFullNamespaceRefusesAllItsRuns(t *testing.T) {
@@ -42,7 +43,8 @@ func TestFullNamespaceRefusesAllItsRuns(t *testing.T) {
 // A refused creation that took long is not soon followed by another one.
 func TestSlowRefusalClosesANamespaceForLonger(t *testing.T) {
 	t.Parallel()
-	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second, time.Hour: longest} {
+	for took, want := range map[time.Duration]time.Duration{Apart / rest / 2: Apart, time.Second: rest * time.Second,
+		time.Hour: longest} {
 		m := &FullNamespaces{}
 		m.Note("team", "a", refusedCreate("a"), took, start)
 		if m.Full("team", "b", start.Add(want-time.Millisecond)) == nil {

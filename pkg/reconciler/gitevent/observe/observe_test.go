@@ -31,9 +31,12 @@ func pipelineRun(succeeded corev1.ConditionStatus, skipped int) *pipelinev1.Pipe
 	run := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "team", Name: "run", UID: "uid", Labels: map[string]string{plumbline.EventLabel: "push"},
 	}}
-	run.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: succeeded, Reason: "Done", Message: "the password is hunter2"})
+	run.Status.SetCondition(&apis.Condition{
+		Type: apis.ConditionSucceeded, Status: succeeded, Reason: "Done", Message: "the password is hunter2",
+	})
 	for n := range skipped {
-		run.Status.SkippedTasks = append(run.Status.SkippedTasks, pipelinev1.SkippedTask{Name: fmt.Sprint("deploy-", n), Reason: "When"})
+		run.Status.SkippedTasks = append(run.Status.SkippedTasks,
+			pipelinev1.SkippedTask{Name: fmt.Sprint("deploy-", n), Reason: "When"})
 	}
 	return run
 }
@@ -55,11 +58,13 @@ func observations() map[string]observation {
 	another.UID, renamed.Labels = "another", map[string]string{plumbline.EventLabel: "push-2"}
 	busy := func() error { return errors.New("no time") }
 	return map[string]observation{
-		"goes on":                              {goesOn, goesOn, nil, "", nil, "", false, ""},
-		"goes on and is not cached":            {nil, goesOn, nil, "", nil, "", true, "get"},
-		"goes on and names another event":      {renamed, goesOn, nil, "", nil, "", true, ""},
-		"finished":                             {finished, finished, nil, "", nil, "Succeeded", false, "list"},
-		"was seen as it finished":              {goesOn, finished, nil, "", func(in *Input) { in.Seen = finished }, "Succeeded", false, "list"},
+		"goes on":                         {goesOn, goesOn, nil, "", nil, "", false, ""},
+		"goes on and is not cached":       {nil, goesOn, nil, "", nil, "", true, "get"},
+		"goes on and names another event": {renamed, goesOn, nil, "", nil, "", true, ""},
+		"finished":                        {finished, finished, nil, "", nil, "Succeeded", false, "list"},
+		"was seen as it finished": {
+			goesOn, finished, nil, "", func(in *Input) { in.Seen = finished }, "Succeeded", false, "list",
+		},
 		"finished, and the cache has a part":   {long, long, nil, "", nil, "Failed", false, "get list"},
 		"is pruned before the rest is read":    {long, nil, nil, "", nil, "Failed", false, "get list"},
 		"is deleted":                           {nil, nil, nil, "", nil, "Deleted", false, "get"},
@@ -67,9 +72,15 @@ func observations() map[string]observation {
 		"is deleted after it finished":         {nil, nil, finished, "", nil, "Succeeded", false, "get list"},
 		"cannot be read":                       {nil, goesOn, nil, "get", nil, "error", false, "get"},
 		"has no readable TaskRuns":             {finished, finished, nil, "list", nil, "error", false, "list"},
-		"has none for long":                    {finished, finished, nil, "list", func(in *Input) { in.Failing = detailsLimit }, "Succeeded", false, "list"},
-		"finished when there is no time":       {finished, finished, nil, "", func(in *Input) { in.Exceeded = busy }, "error", false, ""},
-		"goes on when there is no time":        {goesOn, goesOn, nil, "", func(in *Input) { in.Exceeded = busy }, "", false, ""},
+		"has none for long": {
+			finished, finished, nil, "list", func(in *Input) { in.Failing = detailsLimit }, "Succeeded", false, "list",
+		},
+		"finished when there is no time": {
+			finished, finished, nil, "", func(in *Input) { in.Exceeded = busy }, "error", false, "",
+		},
+		"goes on when there is no time": {
+			goesOn, goesOn, nil, "", func(in *Input) { in.Exceeded = busy }, "", false, "",
+		},
 		"has secrets that cannot be read": {finished, finished, nil, "", func(in *Input) {
 			in.Hiding = func(context.Context) (func(string) string, error) { return nil, errDown }
 		}, "error", false, "list"},
@@ -114,9 +125,11 @@ func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 			got = string(out.Result.Outcome)
 		}
 		if made := strings.Join(calls, " "); got != test.want || out.Unwatched != test.unwatched || made != test.calls {
-			t.Errorf("%s: %q, unwatched %v, calls %q; want %q, %v, %q: %v", name, got, out.Unwatched, made, test.want, test.unwatched, test.calls, err)
+			t.Errorf("%s: %q, unwatched %v, calls %q; want %q, %v, %q: %v", name, got, out.Unwatched, made, test.want,
+				test.unwatched, test.calls, err)
 		}
-		if test.cached != nil && len(test.cached.Status.SkippedTasks) == 50 && (out.Result == nil || test.live != nil && !strings.Contains(out.Result.Text, "deploy-49")) {
+		if test.cached != nil && len(test.cached.Status.SkippedTasks) == 50 &&
+			(out.Result == nil || test.live != nil && !strings.Contains(out.Result.Text, "deploy-49")) {
 			t.Errorf("%s: the report does not name all tasks: %+v", name, out.Result)
 		}
 	}
@@ -125,7 +138,8 @@ func TestObserveFindsWhetherARunIsFinished(t *testing.T) {
 func TestObserveHidesSecretsAndLeavesTheCacheAlone(t *testing.T) {
 	t.Parallel()
 	failed := pipelineRun(corev1.ConditionFalse, 0)
-	s := &Step{Tekton: tektonfake.NewSimpleClientset().TektonV1(), Runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), Deleted: NewDeletedRuns()}
+	s := &Step{Tekton: tektonfake.NewSimpleClientset().TektonV1(), Runs: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil),
+		Deleted: NewDeletedRuns()}
 	out, err := s.Observe(t.Context(), Input{
 		Run: v1alpha1.Run{Namespace: "team", Name: "run", UID: "uid"}, Seen: failed, MaxText: MaxText,
 		Exceeded: func() error { return nil },
@@ -133,7 +147,8 @@ func TestObserveHidesSecretsAndLeavesTheCacheAlone(t *testing.T) {
 			return func(text string) string { return strings.ReplaceAll(text, "hunter2", "*****") }, nil
 		},
 	})
-	if err != nil || !strings.Contains(out.Result.Message+out.Result.Text, "*****") || strings.Contains(out.Result.Message+out.Result.Text, "hunter2") {
+	if err != nil || !strings.Contains(out.Result.Message+out.Result.Text, "*****") ||
+		strings.Contains(out.Result.Message+out.Result.Text, "hunter2") {
 		t.Errorf("%+v, %v", out.Result, err)
 	}
 	if !strings.Contains(failed.Status.GetCondition(apis.ConditionSucceeded).Message, "hunter2") {

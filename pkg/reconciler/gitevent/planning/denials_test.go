@@ -66,8 +66,11 @@ func (s *service) RootFiles(_ context.Context, names ...string) (map[string][]by
 func (s *service) asking(d *Denials, now *time.Time) (*Access, *[]string) {
 	told := &[]string{}
 	return &Access{
-		Service: s, Denials: d, Spec: &v1alpha1.GitEventSpec{Provider: "fake", Host: "git.example", Project: v1alpha1.Project{Owner: "acme", Name: "app", ID: 5}},
-		Now: func() time.Time { return *now }, Tell: func(reason, message string) { *told = append(*told, reason+": "+message) },
+		Service: s, Denials: d, Spec: &v1alpha1.GitEventSpec{
+			Provider: "fake", Host: "git.example", Project: v1alpha1.Project{Owner: "acme", Name: "app", ID: 5},
+		},
+		Now:  func() time.Time { return *now },
+		Tell: func(reason, message string) { *told = append(*told, reason+": "+message) },
 	}, told
 }
 
@@ -119,8 +122,10 @@ func TestMissingTeamIsReportedOnce(t *testing.T) {
 		t.Helper()
 		before := s.calls
 		got, err := a.InTeam(t.Context(), team, user)
-		if f := fault.Of(err); got != may || (f != nil) != (reason != "") || f != nil && f.Reason != reason || s.calls-before != calls {
-			t.Errorf("%s in %s: %t, %v after %d calls, want %t %s after %d", user, team, got, err, s.calls-before, may, reason, calls)
+		if f := fault.Of(err); got != may || (f != nil) != (reason != "") || f != nil && f.Reason != reason ||
+			s.calls-before != calls {
+			t.Errorf("%s in %s: %t, %v after %d calls, want %t %s after %d", user, team, got, err, s.calls-before, may, reason,
+				calls)
 		}
 	}
 	ask("gone", "ann", false, fault.ReasonTeamNotFound, 1)
@@ -128,7 +133,8 @@ func TestMissingTeamIsReportedOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"TeamNotFound: there is no such team"}, *told); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"gone": "there is no such team", "Gone": "there is no such team"}, a.Teams); diff != "" {
+	if diff := cmp.Diff(map[string]string{"gone": "there is no such team", "Gone": "there is no such team"},
+		a.Teams); diff != "" {
 		t.Errorf("teams (-want +got):\n%s", diff)
 	}
 	s.err, s.may = nil, true
@@ -142,7 +148,8 @@ func TestMissingTeamIsReportedOnce(t *testing.T) {
 	ask("gone", "ann", true, "", 1)
 	s.err = errors.New("502")
 	ask("there", "zoe", true, "Error", 1)
-	if diff := cmp.Diff(map[string]string{"gone": "", "Gone": "there is no such team", "there": "", "other": ""}, a.Teams); diff != "" {
+	if diff := cmp.Diff(map[string]string{"gone": "", "Gone": "there is no such team", "there": "", "other": ""},
+		a.Teams); diff != "" {
 		t.Errorf("teams in the end (-want +got):\n%s", diff)
 	}
 }
@@ -158,14 +165,19 @@ func TestOwnersFileGrantsRights(t *testing.T) {
 		told    string
 		waits   bool
 	}{
-		"none":              {nil, "", "ann", "OWNERS", "", false},
-		"lists":             {map[string]string{"OWNERS": lists}, "ann Ann", "eve lea", "OWNERS OWNERS_ALIASES", "", false},
-		"aliases":           {map[string]string{"OWNERS": lists, "OWNERS_ALIASES": aliases}, "ann lea", "eve leads", "OWNERS OWNERS_ALIASES", "", false},
-		"aliases alone":     {map[string]string{"OWNERS_ALIASES": aliases}, "", "lea", "OWNERS", "", false},
-		"broken":            {map[string]string{"OWNERS": "approvers: ["}, "", "ann", "OWNERS OWNERS_ALIASES", "OWNERS is not YAML", false},
-		"broken aliases":    {map[string]string{"OWNERS": lists, "OWNERS_ALIASES": "["}, "", "ann", "OWNERS OWNERS_ALIASES", "OWNERS_ALIASES is not YAML", false},
-		"5 MB":              {map[string]string{"OWNERS": "huge"}, "", "ann", "OWNERS", "OWNERS is too large", false},
-		"65 KiB":            {map[string]string{"OWNERS": lists + strings.Repeat("#", 65<<10)}, "", "ann", "OWNERS OWNERS_ALIASES", "larger than 64 KiB", false},
+		"none":  {nil, "", "ann", "OWNERS", "", false},
+		"lists": {map[string]string{"OWNERS": lists}, "ann Ann", "eve lea", "OWNERS OWNERS_ALIASES", "", false},
+		"aliases": {map[string]string{"OWNERS": lists, "OWNERS_ALIASES": aliases}, "ann lea", "eve leads",
+			"OWNERS OWNERS_ALIASES", "", false},
+		"aliases alone": {map[string]string{"OWNERS_ALIASES": aliases}, "", "lea", "OWNERS", "", false},
+		"broken": {
+			map[string]string{"OWNERS": "approvers: ["}, "", "ann", "OWNERS OWNERS_ALIASES", "OWNERS is not YAML", false,
+		},
+		"broken aliases": {map[string]string{"OWNERS": lists, "OWNERS_ALIASES": "["}, "", "ann", "OWNERS OWNERS_ALIASES",
+			"OWNERS_ALIASES is not YAML", false},
+		"5 MB": {map[string]string{"OWNERS": "huge"}, "", "ann", "OWNERS", "OWNERS is too large", false},
+		"65 KiB": {map[string]string{"OWNERS": lists + strings.Repeat("#", 65<<10)}, "", "ann",
+			"OWNERS OWNERS_ALIASES", "larger than 64 KiB", false},
 		"an outage":         {map[string]string{"OWNERS": "down"}, "", "ann", "", "", true},
 		"half an outage":    {map[string]string{"OWNERS": lists, "OWNERS_ALIASES": "down"}, "", "ann", "", "", true},
 		"a name that is ''": {map[string]string{"OWNERS": "approvers: ['']"}, "", "ann", "OWNERS OWNERS_ALIASES", "", false},
@@ -184,7 +196,8 @@ func TestOwnersFileGrantsRights(t *testing.T) {
 			if read := strings.Join(s.read, " "); !c.waits && read != c.read {
 				t.Errorf("read %s, want %s, once", read, c.read)
 			}
-			if said := strings.Join(*told, " "); !strings.Contains(said, c.told) || (c.told == "") != (said == "") || len(*told) > 1 {
+			if said := strings.Join(*told, " "); !strings.Contains(said, c.told) || (c.told == "") != (said == "") ||
+				len(*told) > 1 {
 				t.Errorf("told %q, want %q", said, c.told)
 			}
 			before := len(s.read)

@@ -13,7 +13,8 @@ func TestNotFoundCountsReadsAtIntervals(t *testing.T) {
 	for i, c := range []struct {
 		after time.Duration
 		want  bool
-	}{{0, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {2 * time.Second, true}, {0, true}} {
+	}{{0, false}, {time.Second, false}, {time.Second, false}, {time.Second, false}, {time.Second, false},
+		{2 * time.Second, true}, {0, true}} {
 		now = now.Add(c.after)
 		if got := m.confirmed("x", now); got != c.want {
 			t.Errorf("read %d, at %v: %t, want %t", i+1, now.Sub(time.Unix(0, 0)), got, c.want)

@@ -21,7 +21,8 @@ var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // shown returns a reply as text.
 func shown(r v1alpha1.Reply) string {
-	return fmt.Sprintf("begun %v, holder %q, late until %v, failing %v", r.Begun != nil, r.Holder, r.LateUntil, r.FailingSince != nil)
+	return fmt.Sprintf("begun %v, holder %q, late until %v, failing %v", r.Begun != nil, r.Holder, r.LateUntil,
+		r.FailingSince != nil)
 }
 
 func TestBegunWaitsForWhatAnotherProcessMayHaveSent(t *testing.T) {
@@ -30,13 +31,20 @@ func TestBegunWaitsForWhatAnotherProcessMayHaveSent(t *testing.T) {
 		before, want v1alpha1.Reply
 		left         time.Duration
 	}{
-		"the first attempt":                  {v1alpha1.Reply{}, v1alpha1.Reply{Begun: at(now), Holder: "me"}, 0},
-		"another event wrote at the time":    {v1alpha1.Reply{Begun: at(now)}, v1alpha1.Reply{Begun: at(now)}, 0},
-		"another process may have sent it":   {v1alpha1.Reply{Begun: at(now), Holder: "another"}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
-		"this process may have sent it":      {v1alpha1.Reply{Begun: at(now), Holder: "me"}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
-		"it may still take effect":           {v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(time.Second))}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(time.Second))}, time.Second},
-		"it cannot take effect any more":     {v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now)}, v1alpha1.Reply{Begun: at(now), Holder: "me"}, 0},
-		"a third process takes over from it": {v1alpha1.Reply{Begun: at(now), Holder: "another", LateUntil: at(now)}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
+		"the first attempt":               {v1alpha1.Reply{}, v1alpha1.Reply{Begun: at(now), Holder: "me"}, 0},
+		"another event wrote at the time": {v1alpha1.Reply{Begun: at(now)}, v1alpha1.Reply{Begun: at(now)}, 0},
+		"another process may have sent it": {v1alpha1.Reply{Begun: at(now), Holder: "another"},
+			v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
+		"this process may have sent it": {v1alpha1.Reply{Begun: at(now), Holder: "me"},
+			v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
+		"it may still take effect": {v1alpha1.Reply{
+			Begun: at(now), Holder: "me", LateUntil: at(now.Add(time.Second)),
+		}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(time.Second))}, time.Second},
+		"it cannot take effect any more": {
+			v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now)}, v1alpha1.Reply{Begun: at(now), Holder: "me"}, 0,
+		},
+		"a third process takes over from it": {v1alpha1.Reply{Begun: at(now), Holder: "another", LateUntil: at(now)},
+			v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late))}, late},
 	} {
 		got, left := begun(test.before, "me", now, late)
 		if shown(got) != shown(test.want) || left != test.left {
@@ -54,11 +62,16 @@ func TestAfterFailureOthersMayWriteUnlessAPostMayTakeEffect(t *testing.T) {
 		f      fault.Error
 		want   v1alpha1.Reply
 	}{
-		"no slot":                      {writing, fault.Error{Class: fault.Throttled, Reason: fault.ReasonBusy}, v1alpha1.Reply{Begun: at(now)}},
+		"no slot": {
+			writing, fault.Error{Class: fault.Throttled, Reason: fault.ReasonBusy}, v1alpha1.Reply{Begun: at(now)},
+		},
 		"no slot, and one may be late": {waiting, fault.Error{Class: fault.Throttled, Reason: fault.ReasonBusy}, waiting},
-		"a conflict":                   {writing, fault.Error{Class: fault.Conflict}, v1alpha1.Reply{Begun: at(now), FailingSince: at(now)}},
-		"an unknown outcome":           {writing, fault.Error{Class: fault.Transient, Unknown: true}, v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late)), FailingSince: at(now)}},
-		"a failure":                    {waiting, fault.Error{Class: fault.Transient}, v1alpha1.Reply{FailingSince: at(now)}},
+		"a conflict": {
+			writing, fault.Error{Class: fault.Conflict}, v1alpha1.Reply{Begun: at(now), FailingSince: at(now)},
+		},
+		"an unknown outcome": {writing, fault.Error{Class: fault.Transient, Unknown: true},
+			v1alpha1.Reply{Begun: at(now), Holder: "me", LateUntil: at(now.Add(late)), FailingSince: at(now)}},
+		"a failure": {waiting, fault.Error{Class: fault.Transient}, v1alpha1.Reply{FailingSince: at(now)}},
 	} {
 		if got := afterFailure(test.before, &test.f, now, late); shown(got) != shown(test.want) {
 			t.Errorf("%s: %s, want %s", name, shown(got), shown(test.want))
@@ -69,7 +82,9 @@ func TestAfterFailureOthersMayWriteUnlessAPostMayTakeEffect(t *testing.T) {
 func TestContestedLetsTheOldestEventWrite(t *testing.T) {
 	t.Parallel()
 	event := func(name string, age time.Duration, begun *metav1.Time) *v1alpha1.GitEvent {
-		e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.GitEventStatus{Reply: &v1alpha1.Reply{Begun: begun}}}
+		e := &v1alpha1.GitEvent{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1alpha1.GitEventStatus{Reply: &v1alpha1.Reply{Begun: begun}},
+		}
 		e.Spec.ReceivedAt, e.Spec.HappenedAt = metav1.NewTime(now.Add(-age)), at(now.Add(-age))
 		return e
 	}
@@ -83,7 +98,8 @@ func TestContestedLetsTheOldestEventWrite(t *testing.T) {
 		"is younger":                {event("other", time.Second, at(now)), true, false},
 		"began, and never finished": {event("other", time.Hour, at(now.Add(-writingLimit-time.Second))), false, false},
 	} {
-		if waits, second := contested([]*v1alpha1.GitEvent{self, test.other}, now); waits != test.waits || second != test.second {
+		if waits, second := contested([]*v1alpha1.GitEvent{self, test.other}, now); waits != test.waits ||
+			second != test.second {
 			t.Errorf("the other one %s: waits %v, second %v", name, waits, second)
 		}
 	}
@@ -99,7 +115,9 @@ func TestOnlyPermanentErrorsAreRefusals(t *testing.T) {
 		"a rate limit":         {fault.Throttledf("RateLimited", time.Hour, "later"), false},
 		"refused credentials":  {fault.Operatorf(fault.ReasonCredentialsRefused, "no"), false},
 		"a missing permission": {fault.Operatorf("Forbidden", "no"), true},
-		"a huge conversation":  {fault.New(fault.Transient, fault.ReasonGitUnreachable, fmt.Errorf("%w than 8 MB", provider.ErrTooLarge)), true},
+		"a huge conversation": {
+			fault.New(fault.Transient, fault.ReasonGitUnreachable, fmt.Errorf("%w than 8 MB", provider.ErrTooLarge)), true,
+		},
 	} {
 		if got := errors.As(refused(test.err), new(*refusal)); got != test.want {
 			t.Errorf("%s: %v", name, got)

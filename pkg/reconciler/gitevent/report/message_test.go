@@ -49,15 +49,25 @@ func TestSendRecordsWhatTheGitServiceAccepted(t *testing.T) {
 		sole     bool
 		knows    bool // the post, for the next time
 	}{
-		"the first post":             {map[string]string{"p": ""}, begun, v1alpha1.Check{}, service{id: "1"}, v1alpha1.Check{ID: "1", Accepted: status.Digest(begun)}, true, true},
-		"a post of an unknown check": {nil, begun, v1alpha1.Check{}, service{id: "1"}, v1alpha1.Check{ID: "1", Accepted: status.Digest(begun)}, false, false},
-		"another process posted it":  {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "2"}, service{id: "2"}, v1alpha1.Check{ID: "2", Accepted: status.Digest(begun)}, false, false},
-		"other events post it":       {map[string]string{"p": "1"}, shared, v1alpha1.Check{ID: "1"}, service{id: "1"}, v1alpha1.Check{ID: "1", Accepted: status.Digest(shared)}, false, false},
-		"a late post is possible":    {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "1", RecheckAt: recheck}, service{id: "1"}, v1alpha1.Check{ID: "1", RecheckAt: recheck, Accepted: status.Digest(begun)}, false, false},
-		"a conclusion":               {map[string]string{"p": "1"}, ended, v1alpha1.Check{ID: "1"}, service{id: "1"}, v1alpha1.Check{ID: "1", Accepted: status.Digest(ended), Concluded: true}, true, false},
-		"it was recreated":           {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "1"}, service{id: "9"}, v1alpha1.Check{ID: "9", Accepted: status.Digest(begun)}, true, true},
-		"a failure":                  {map[string]string{"p": "1"}, ended, v1alpha1.Check{ID: "1", Accepted: "x"}, service{err: failed}, v1alpha1.Check{ID: "1", Accepted: "x"}, true, false},
-		"a duplicate stays open":     {nil, ended, v1alpha1.Check{}, service{id: "1", err: failed}, v1alpha1.Check{ID: "1"}, false, false},
+		"the first post": {map[string]string{"p": ""}, begun, v1alpha1.Check{}, service{id: "1"},
+			v1alpha1.Check{ID: "1", Accepted: status.Digest(begun)}, true, true},
+		"a post of an unknown check": {nil, begun, v1alpha1.Check{}, service{id: "1"},
+			v1alpha1.Check{ID: "1", Accepted: status.Digest(begun)}, false, false},
+		"another process posted it": {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "2"}, service{id: "2"},
+			v1alpha1.Check{ID: "2", Accepted: status.Digest(begun)}, false, false},
+		"other events post it": {map[string]string{"p": "1"}, shared, v1alpha1.Check{ID: "1"}, service{id: "1"},
+			v1alpha1.Check{ID: "1", Accepted: status.Digest(shared)}, false, false},
+		"a late post is possible": {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "1", RecheckAt: recheck},
+			service{id: "1"}, v1alpha1.Check{ID: "1", RecheckAt: recheck, Accepted: status.Digest(begun)}, false, false},
+		"a conclusion": {map[string]string{"p": "1"}, ended, v1alpha1.Check{ID: "1"}, service{id: "1"},
+			v1alpha1.Check{ID: "1", Accepted: status.Digest(ended), Concluded: true}, true, false},
+		"it was recreated": {map[string]string{"p": "1"}, begun, v1alpha1.Check{ID: "1"}, service{id: "9"},
+			v1alpha1.Check{ID: "9", Accepted: status.Digest(begun)}, true, true},
+		"a failure": {map[string]string{"p": "1"}, ended, v1alpha1.Check{ID: "1", Accepted: "x"},
+			service{err: failed}, v1alpha1.Check{ID: "1", Accepted: "x"}, true, false},
+		"a duplicate stays open": {
+			nil, ended, v1alpha1.Check{}, service{id: "1", err: failed}, v1alpha1.Check{ID: "1"}, false, false,
+		},
 	} {
 		s := &Step{}
 		for post, id := range test.known {
@@ -86,18 +96,30 @@ func TestOnlyFinalChecksAreLookedUpOnceMore(t *testing.T) {
 		due         bool // now, and later is what comes first after the start
 		later       bool
 	}{
-		"nothing is posted":                    {rules{}, v1alpha1.Check{}, true, false, false, false},
-		"it is posted":                         {rules{}, v1alpha1.Check{ID: "1"}, false, false, false, false},
-		"it is posted and may reopen":          {rules{reopens: true}, v1alpha1.Check{ID: "1"}, true, false, false, false},
-		"it is concluded":                      {rules{reopens: true}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: digest}, false, true, false, false},
-		"its look-up is due":                   {rules{}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: digest, RecheckAt: at(start)}, false, true, true, false},
-		"its look-up is due later":             {rules{}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: digest, RecheckAt: at(start.Add(time.Second))}, false, true, false, true},
-		"another version is accepted":          {rules{}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: "x", RecheckAt: at(start)}, false, true, false, false},
-		"it asks for approval":                 {rules{pending: true}, v1alpha1.Check{ID: "1", Accepted: digest, RecheckAt: at(start)}, false, false, false, false},
-		"it asks for approval, and may reopen": {rules{pending: true, reopens: true}, v1alpha1.Check{ID: "1", Accepted: digest, RecheckAt: at(start)}, true, true, true, false},
+		"nothing is posted":           {rules{}, v1alpha1.Check{}, true, false, false, false},
+		"it is posted":                {rules{}, v1alpha1.Check{ID: "1"}, false, false, false, false},
+		"it is posted and may reopen": {rules{reopens: true}, v1alpha1.Check{ID: "1"}, true, false, false, false},
+		"it is concluded": {
+			rules{reopens: true}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: digest}, false, true, false, false,
+		},
+		"its look-up is due": {
+			rules{}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: digest, RecheckAt: at(start)}, false, true, true, false,
+		},
+		"its look-up is due later": {rules{}, v1alpha1.Check{
+			ID: "1", Concluded: true, Accepted: digest, RecheckAt: at(start.Add(time.Second)),
+		}, false, true, false, true},
+		"another version is accepted": {
+			rules{}, v1alpha1.Check{ID: "1", Concluded: true, Accepted: "x", RecheckAt: at(start)}, false, true, false, false,
+		},
+		"it asks for approval": {
+			rules{pending: true}, v1alpha1.Check{ID: "1", Accepted: digest, RecheckAt: at(start)}, false, false, false, false,
+		},
+		"it asks for approval, and may reopen": {rules{pending: true, reopens: true},
+			v1alpha1.Check{ID: "1", Accepted: digest, RecheckAt: at(start)}, true, true, true, false},
 	} {
 		r, c := test.rules, test.check
-		if late, final, due := r.lateMatters(&c), r.final(&c), r.due(ended, &c, start); late != test.late || final != test.final || due != test.due {
+		if late, final, due := r.lateMatters(&c), r.final(&c), r.due(ended, &c, start); late != test.late ||
+			final != test.final || due != test.due {
 			t.Errorf("%s: a late post matters %v, final %v, due %v", name, late, final, due)
 		}
 		if next := r.next([]v1alpha1.Check{{}, c}, start); (next != nil) != test.later {
@@ -134,13 +156,15 @@ func TestIntentsAndConclusionsAreStoredBeforeTheyAreSent(t *testing.T) {
 
 func TestRemainingChecksWaitLongerTheLongerChecksAreRefused(t *testing.T) {
 	t.Parallel()
-	for refused, want := range map[time.Duration]time.Duration{0: leastRefused, time.Minute: 15 * time.Second, time.Hour: mostRefused} {
+	for refused, want := range map[time.Duration]time.Duration{0: leastRefused, time.Minute: 15 * time.Second,
+		time.Hour: mostRefused} {
 		wait := &v1alpha1.Wait{Reason: fault.ReasonGitRejected, Since: metav1.NewTime(start)}
 		if got := refusedFor(wait, start.Add(refused)); got != want {
 			t.Errorf("after %v: %v, want %v", refused, got, want)
 		}
 	}
-	if got := refusedFor(&v1alpha1.Wait{Reason: fault.ReasonTimeout, Since: metav1.NewTime(start)}, start.Add(time.Hour)); got != leastRefused {
+	if got := refusedFor(&v1alpha1.Wait{Reason: fault.ReasonTimeout, Since: metav1.NewTime(start)},
+		start.Add(time.Hour)); got != leastRefused {
 		t.Errorf("after another wait: %v", got)
 	}
 }

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // desk decides about reports with its own clock, and sends those that are due.
@@ -26,7 +23,9 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	d := &desk{t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{}}
+	d := &desk{
+		t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{},
+	}
 	d.Wake = func(event string, after time.Duration) { d.due[event] = d.now.Add(after) }
 	return d
 }
@@ -101,7 +100,8 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	if n := d.waiting(); n != 0 {
 		t.Errorf("%d events are remembered", n)
 	}
-	if other := (PendingReport{Event: "other", Commit: "c", pull: "p", installation: "git.example/2"}); d.ask(other) != Write {
+	if other := (PendingReport{Event: "other", Commit: "c", pull: "p",
+		installation: "git.example/2"}); d.ask(other) != Write {
 		t.Error("another installation waits for this one")
 	}
 }
@@ -110,7 +110,8 @@ func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 // pushes arrive, and whichever of them asks first.
 func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 	t.Parallel()
-	for name, order := range map[string][]int{"in order": {1, 2, 3, 4, 5, 6}, "the newest first": {6, 5, 4, 3, 2, 1}, "mixed": {3, 6, 1, 5, 2, 4}} {
+	for name, order := range map[string][]int{"in order": {1, 2, 3, 4, 5, 6}, "the newest first": {6, 5, 4, 3, 2, 1},
+		"mixed": {3, 6, 1, 5, 2, 4}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
@@ -132,6 +133,19 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 				t.Errorf("%v are written, %d ended: want the head, and nothing to wait", d.wrote, len(d.ended))
 			}
 		})
+	}
+}
+
+// wantSettled checks that each pull request shows its head, and that so many events are settled.
+func (d *desk) wantSettled(t *testing.T, events int) {
+	t.Helper()
+	for pull, head := range d.heads {
+		if d.shown(pull) != head {
+			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
+		}
+	}
+	if len(d.ended) != events {
+		t.Errorf("%d of %d events have ended", len(d.ended), events)
 	}
 }
 
@@ -171,17 +185,11 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	}
 	minutes := 5
 	if most := Burst + minutes*int(time.Minute/Interval) + 1; len(d.wrote) > most || d.asked > 2*most {
-		t.Errorf("%d reports and %d questions in %d minutes, want at most %d and twice that", len(d.wrote), d.asked, minutes, most)
+		t.Errorf("%d reports and %d questions in %d minutes, want at most %d and twice that", len(d.wrote), d.asked, minutes,
+			most)
 	}
 	d.until(15*time.Minute, all...)
-	for pull, head := range d.heads {
-		if d.shown(pull) != head {
-			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
-		}
-	}
-	if len(d.ended) != pulls*pushes {
-		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
-	}
+	d.wantSettled(t, pulls*pushes)
 }
 
 // An untrusted user who pushes to many pull requests again and again does not exhaust the
@@ -207,14 +215,7 @@ func TestReplacedPushesDoNotWait(t *testing.T) {
 		}
 	}
 	d.until(15*time.Minute, all...)
-	for pull, head := range d.heads {
-		if d.shown(pull) != head {
-			t.Errorf("%s shows %s, want its head", pull, d.shown(pull))
-		}
-	}
-	if len(d.ended) != pulls*pushes {
-		t.Errorf("%d of %d events have ended", len(d.ended), pulls*pushes)
-	}
+	d.wantSettled(t, pulls*pushes)
 }
 
 // After a push back to an earlier commit, whichever delivery comes first, the head shows it.
@@ -223,7 +224,8 @@ func TestRestoredHeadIsReported(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
 		d := newDesk(t)
 		d.heads["pull"] = "a"
-		pushes := []PendingReport{report("event-0", "z", "pull"), report("event-1", "a", "pull"), report("event-2", "b", "pull"), report("event-3", "a", "pull")}
+		pushes := []PendingReport{report("event-0", "z", "pull"), report("event-1", "a", "pull"),
+			report("event-2", "b", "pull"), report("event-3", "a", "pull")}
 		pushes[1].before, pushes[2].before, pushes[3].before = "z", "a", "b"
 		var all []PendingReport
 		for n, at := range order {
@@ -266,59 +268,5 @@ func TestLaggingReplicaDropsNoReport(t *testing.T) {
 	d.until(6*time.Minute, all...)
 	if d.shown("pull") != "commit-3" {
 		t.Errorf("%v are written, want the newest at last", d.wrote)
-	}
-}
-
-// Once the Git service says that it is called too often, reports about untrusted users wait a
-// minute; a failed write is retried at its time.
-func TestRateLimitedInstallationPauses(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	first, second := report("event-1", "commit-1", "pull-1"), report("event-2", "commit-2", "pull-2")
-	if answer, _ := d.Decide(first, d.now); answer != Write {
-		t.Fatal("the first report waits")
-	}
-	d.Limited(first, d.now)
-	if answer, wait := d.Decide(second, d.now); answer != Wait || wait != pause {
-		t.Errorf("the next one: %v after %v, want a wait of %v", answer, wait, pause)
-	}
-	if answer, _ := d.Decide(first, d.now); answer != Write {
-		t.Error("a report that was begun does not go on")
-	}
-}
-
-// Without an App each namespace has its own limits; a pull request is the same, whatever its
-// pushes.
-func TestLimitsArePerInstallation(t *testing.T) {
-	t.Parallel()
-	event := func(namespace string, installation int64, sha string) *v1alpha1.GitEvent {
-		e := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{Host: "git.example", InstallationID: installation, SHA: sha, PullRequest: &v1alpha1.PullRequest{Number: 7}}}
-		e.Spec.Repository.Namespace, e.Spec.Project.URL = namespace, "https://git.example/acme/app"
-		return e
-	}
-	if a, b := PendingReportOf(event("a", 0, "1")), PendingReportOf(event("b", 0, "1")); a.installation == b.installation {
-		t.Error("two namespaces share their limits")
-	}
-	if a, b := PendingReportOf(event("a", 42, "1")), PendingReportOf(event("b", 42, "2")); a.installation != b.installation || a.pull != b.pull {
-		t.Errorf("one installation and pull request are two: %+v, %+v", a, b)
-	}
-}
-
-// The limiter has a bound, for pull requests and for the events of one of them.
-func TestLimiterIsBounded(t *testing.T) {
-	t.Parallel()
-	d := newDesk(t)
-	for n := range recent.DefaultMax + 10 {
-		d.Decide(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
-	}
-	if n := d.waiting(); n != recent.DefaultMax {
-		t.Errorf("%d pull requests are remembered, want %d", n, recent.DefaultMax)
-	}
-	d = newDesk(t)
-	for n := range maxEvents + 10 {
-		d.Decide(report(fmt.Sprint("event-", n), fmt.Sprint("c-", n), "pull"), d.now)
-	}
-	if n := d.waiting(); n > maxEvents {
-		t.Errorf("%d events of a pull request are remembered", n)
 	}
 }

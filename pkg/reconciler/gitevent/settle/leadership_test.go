@@ -26,7 +26,8 @@ func TestInheritedReportsEventsOfAnotherLeader(t *testing.T) {
 	} {
 		var leads Leadership
 		leads.Start(created.Add(c.promoted))
-		if got := leads.Inherited(&v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}); got != c.marked {
+		e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: created}}
+		if got := leads.Inherited(e); got != c.marked {
 			t.Errorf("%s: marked %v, want %v", name, got, c.marked)
 		}
 	}

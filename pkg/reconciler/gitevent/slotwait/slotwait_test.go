@@ -47,7 +47,8 @@ func TestQueueIsSortedOncePerEvent(t *testing.T) {
 		t.Errorf("put in order %d times", asked)
 	}
 	later := repository.DeepCopy()
-	later.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: "a", Run: "run-0"}}})
+	later.Status.SetQueue(installation,
+		&pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: "a", Run: "run-0"}}})
 	if place := view.position(later, &own.Status.Runs[0]); place != 3 {
 		t.Errorf("when a slot is given it has place %d", place)
 	}
@@ -73,7 +74,8 @@ func TestSlotWakesAnEventWithoutACachedPlan(t *testing.T) {
 		return r
 	}
 	var woken []string
-	l.Changed(with("runs"), with("runs", "unplanned"), func(event string, _ time.Duration) { woken = append(woken, event) })
+	l.Changed(with("runs"), with("runs", "unplanned"),
+		func(event string, _ time.Duration) { woken = append(woken, event) })
 	if want := []string{"unplanned", "waits"}; !slices.Equal(woken, want) {
 		t.Errorf("woken %v, want %v", woken, want)
 	}
@@ -87,13 +89,17 @@ func TestSlotWakesFewOfManyWaiting(t *testing.T) {
 	var events []*v1alpha1.GitEvent
 	for i := range all {
 		e := event(fmt.Sprintf("e%04d", i), 1)
-		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0", Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
+		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0",
+			Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
-	l := &Waiters{installation: installation, open: deps.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }}}
+	l := &Waiters{
+		installation: installation, open: deps.Open{Of: func(string, string) []*v1alpha1.GitEvent { return events }},
+	}
 	with := func(limit int, event string) *pacv1alpha1.Repository {
 		r := &pacv1alpha1.Repository{Spec: pacv1alpha1.RepositorySpec{ConcurrencyLimit: &limit}}
-		r.Status.SetQueue(installation, &pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})
+		r.Status.SetQueue(installation,
+			&pacv1alpha1.Queue{Installation: installation, Slots: []pacv1alpha1.Slot{{Event: event, Run: "run-0"}}})
 		return r
 	}
 	var woken []string

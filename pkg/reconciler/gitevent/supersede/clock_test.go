@@ -21,7 +21,8 @@ func TestUnrecordedPushIsOrderedByTheClock(t *testing.T) {
 		"none lags":                         {5 * time.Minute, 5 * time.Minute, 6 * time.Minute, "a", "second"},
 		"it was written before, and waited": {50 * time.Second, 65 * time.Second, 66 * time.Second, "b", ""},
 	} {
-		comment := with(with(with(push("comment", "", "", test.written), pulled(3)), happened(test.written)), planned(test.planned))
+		comment := with(with(with(push("comment", "", "", test.written), pulled(3)), happened(test.written)),
+			planned(test.planned))
 		comment.Spec.Comment, comment.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: 1}, "a"
 		second := with(with(push("second", "a", "b", time.Minute), pulled(3)), happened(time.Minute))
 		all := trimmed(comment, second)
@@ -51,13 +52,16 @@ func TestClockDecidesWherePushesDoNot(t *testing.T) {
 		left   string
 	}{
 		"no way from one to the other": {[]*v1alpha1.GitEvent{first, third}, "third"},
-		"a circle":                     {[]*v1alpha1.GitEvent{back, third, with(push("between", "a", "b", 0), happened(time.Second))}, "back"},
-		"no clock":                     {[]*v1alpha1.GitEvent{push("first", "", "a", 0), third}, "firstthird"},
+		"a circle": {
+			[]*v1alpha1.GitEvent{back, third, with(push("between", "a", "b", 0), happened(time.Second))}, "back",
+		},
+		"no clock": {[]*v1alpha1.GitEvent{push("first", "", "a", 0), third}, "firstthird"},
 	} {
 		left := ""
 		for _, self := range test.events {
 			l := seriesOf(self, trimmed(test.events...))
-			if v, err := l.findNewer(l.rivals(), asks{tip: func() (string, error) { return "head", nil }}, start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
+			if v, err := l.findNewer(l.rivals(), asks{tip: func() (string, error) { return "head", nil }},
+				start.Add(time.Minute)); err == nil && len(v.notes) == 0 {
 				left += self.Name
 			}
 		}
@@ -78,7 +82,8 @@ func TestReceiversClocksDoNotDecide(t *testing.T) {
 		"both say when": func(e *v1alpha1.GitEvent) *v1alpha1.GitEvent { return with(e, happened(0)) },
 		"neither does":  func(e *v1alpha1.GitEvent) *v1alpha1.GitEvent { return e },
 	} {
-		first, second := of(with(push("b", "", "a", time.Hour), created(0))), of(with(push("a", "", "a", 0), created(time.Second)))
+		first, second := of(with(push("b", "", "a", time.Hour), created(0))),
+			of(with(push("a", "", "a", 0), created(time.Second)))
 		if later(second, first) <= 0 || later(first, second) >= 0 {
 			t.Errorf("%s: what was stored first is newer", name)
 		}

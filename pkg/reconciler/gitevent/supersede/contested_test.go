@@ -26,7 +26,8 @@ func TestOnlyContestedPipelinesAreHeld(t *testing.T) {
 	} {
 		l := seriesOf(self, trimmed(self, other))
 		v, err := l.findNewer(l.rivals(), asks{tip: tip}, start)
-		if err == nil || !slices.Equal(v.held, []string{"build"}) || len(v.notes) > 0 || !slices.Equal(l.contested(l.rivals()), v.held) {
+		if err == nil || !slices.Equal(v.held, []string{"build"}) || len(v.notes) > 0 ||
+			!slices.Equal(l.contested(l.rivals()), v.held) {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 	}
@@ -43,7 +44,8 @@ func TestLaterPipelinesAreAnnotatedToo(t *testing.T) {
 			t.Errorf("%s: %d events are told, want %d (%v)", names, len(olders), want, err)
 		}
 	}
-	if rivals := seriesOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 || !slices.Equal(rivals[0].names, []string{"docs"}) {
+	if rivals := seriesOf(older, trimmed(self, older)).rivals(); len(rivals) != 1 ||
+		!slices.Equal(rivals[0].names, []string{"docs"}) {
 		t.Errorf("it still waits to hear of %+v", rivals)
 	}
 	if before := noted(gitevents.Trim(older), "self"); !slices.Equal(before, []string{"build"}) {
@@ -101,7 +103,8 @@ func TestLaterAnnotationKeepsEarlierNames(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&self.ObjectMeta, key, value)
 	}
 	metav1.SetMetaDataAnnotation(&self.ObjectMeta, plumbline.CancelAnnotation+"newer2", `{"names":["other"]}`)
-	if got := parts(append(noted(self, "newer"), "test")); len(got) != 1 || !slices.Equal(got[0], []string{"build", "lint", "test"}) {
+	if got := parts(append(noted(self, "newer"), "test")); len(got) != 1 ||
+		!slices.Equal(got[0], []string{"build", "lint", "test"}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -30,7 +30,9 @@ type model struct {
 }
 
 func newModel(seed uint64) *model {
-	m := &model{r: rand.New(rand.NewPCG(seed, 43)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), has: map[string][]string{}}
+	m := &model{
+		r: rand.New(rand.NewPCG(seed, 43)), now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), has: map[string][]string{},
+	}
 	m.pull, m.limit, m.ends = seed%2 == 0, seed%4 > 1, seed%8 > 3
 	for i := range pushes {
 		sha := fmt.Sprintf("%040x", i+1)
@@ -94,7 +96,8 @@ func (m *model) event(name string, at time.Time) *v1alpha1.GitEvent {
 	e.Name, e.UID = name, types.UID(name)
 	e.Spec.Trigger, e.Spec.Provider, e.Spec.BaseRef = v1alpha1.TriggerPush, "fake", "refs/heads/main"
 	if m.pull {
-		e.Spec.Trigger, e.Spec.BaseRef, e.Spec.PullRequest = v1alpha1.TriggerPullRequest, "main", &v1alpha1.PullRequest{Number: 3}
+		e.Spec.Trigger, e.Spec.BaseRef, e.Spec.PullRequest = v1alpha1.TriggerPullRequest, "main",
+			&v1alpha1.PullRequest{Number: 3}
 	}
 	happened := metav1.NewTime(at.Truncate(time.Second))
 	e.Spec.HappenedAt, e.Spec.ReceivedAt = &happened, metav1.NewTime(m.now)

@@ -4,7 +4,6 @@ package supersede
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +24,8 @@ func push(name, before, sha string, received time.Duration) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{}
 	e.Name = name
 	e.Spec = v1alpha1.GitEventSpec{
-		Trigger: v1alpha1.TriggerPush, SHA: sha, Before: before, BaseRef: "refs/heads/main", ReceivedAt: metav1.NewTime(start.Add(received)),
+		Trigger: v1alpha1.TriggerPush, SHA: sha, Before: before, BaseRef: "refs/heads/main",
+		ReceivedAt: metav1.NewTime(start.Add(received)),
 	}
 	e.Spec.Repository.URL = "https://git.example/acme/app"
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha}
@@ -66,7 +66,8 @@ func happened(after time.Duration) func(*v1alpha1.GitEvent) {
 // adds gives an event an existing run of another pipeline.
 func adds(pipeline string, cancels bool) func(*v1alpha1.GitEvent) {
 	return func(e *v1alpha1.GitEvent) {
-		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Pipeline: pipeline, Name: e.Name + pipeline, UID: "uid", CancelInProgress: cancels})
+		e.Status.Runs = append(e.Status.Runs,
+			v1alpha1.Run{Pipeline: pipeline, Name: e.Name + pipeline, UID: "uid", CancelInProgress: cancels})
 	}
 }
 
@@ -92,38 +93,62 @@ func TestOrderOfTwoEvents(t *testing.T) {
 		want  string        // of the event: "ends" the other, "yields" to a commit, "waits", or nothing
 		calls int
 	}{
-		"the one before is ended":                              {push("o", "", a, 0), b, 0, "ends o", 1},
-		"the one after takes its place":                        {push("o", b, c, 0), c, 0, "yields c", 1},
-		"a replica that has not heard of the push":             {push("o", "", a, 0), a, 0, "waits", 1},
-		"a replica that has not heard of the next":             {push("o", b, c, 0), b, 0, "waits", 1},
-		"a replica does not lag for a minute":                  {push("o", b, c, 0), b, time.Minute, "ends o", 1},
-		"both are replaced by what is not recorded":            {push("o", "", a, 0), c, time.Minute, "ends o", 1},
-		"both are replaced, and this one before the other":     {push("o", b, "d", 0), c, time.Minute, "yields d", 1},
-		"both are replaced, and nobody confirms":               {push("o", "", a, 0), c, time.Second, "waits", 1},
-		"pushes in between are not recorded":                   {push("o", "", "x", 0), b, time.Second, "waits", 1},
-		"that for long":                                        {push("o", "", "x", 0), b, time.Minute, "ends o", 1},
-		"of one commit the later one":                          {push("o", a, b, time.Second), c, 0, "yields b", 0},
-		"of one commit the earlier one":                        {push("o", a, b, -time.Second), c, 0, "ends o", 0},
-		"a branch that is gone: by what was pushed":            {push("o", "", a, 0), "", 0, "ends o", 1},
-		"a branch that is gone, the other way":                 {push("o", b, c, 0), "", 0, "yields c", 1},
-		"a branch that is gone, and nobody knows":              {push("o", "", "x", 0), "", time.Minute, "", 1},
-		"a push back to the commit before":                     {push("o", b, a, 0), a, time.Minute, "yields a", 1},
-		"a push back, or a replica that lags":                  {push("o", b, a, 0), a, 0, "waits", 1},
-		"another branch":                                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0},
-		"a tag of the branch's name":                           {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0},
-		"a pull request":                                       {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
-		"another Repository":                                   {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.Repository.URL = "https://git.example/acme/x" }), b, 0, "", 0},
-		"another pipeline":                                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0},
-		"it is over, and is not settled":                       {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1},
-		"it does not cancel, and is older":                     {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
-		"it is not planned":                                    {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1},
-		"it knows":                                             {with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "self", "build") }), b, 0, "", 0},
-		"a comment that waited for its plan is as new as that": {with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 10 * time.Second, "waits", 1},
-		"and no replica lags behind the plan for long":         {with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 40 * time.Second, "ends o", 1},
-		"a newer one was cancelled itself":                     {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "x", "build") }), c, time.Minute, "", 0},
-		"a newer one was refused":                              {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{} }), c, time.Minute, "", 0},
-		"a newer one is not created yet":                       {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), c, 0, "", 1},
-		"a newer one waits for the slot that this one has":     {with(push("o", b, c, 0), waiting), c, 0, "yields c", 1},
+		"the one before is ended":                          {push("o", "", a, 0), b, 0, "ends o", 1},
+		"the one after takes its place":                    {push("o", b, c, 0), c, 0, "yields c", 1},
+		"a replica that has not heard of the push":         {push("o", "", a, 0), a, 0, "waits", 1},
+		"a replica that has not heard of the next":         {push("o", b, c, 0), b, 0, "waits", 1},
+		"a replica does not lag for a minute":              {push("o", b, c, 0), b, time.Minute, "ends o", 1},
+		"both are replaced by what is not recorded":        {push("o", "", a, 0), c, time.Minute, "ends o", 1},
+		"both are replaced, and this one before the other": {push("o", b, "d", 0), c, time.Minute, "yields d", 1},
+		"both are replaced, and nobody confirms":           {push("o", "", a, 0), c, time.Second, "waits", 1},
+		"pushes in between are not recorded":               {push("o", "", "x", 0), b, time.Second, "waits", 1},
+		"that for long":                                    {push("o", "", "x", 0), b, time.Minute, "ends o", 1},
+		"of one commit the later one":                      {push("o", a, b, time.Second), c, 0, "yields b", 0},
+		"of one commit the earlier one":                    {push("o", a, b, -time.Second), c, 0, "ends o", 0},
+		"a branch that is gone: by what was pushed":        {push("o", "", a, 0), "", 0, "ends o", 1},
+		"a branch that is gone, the other way":             {push("o", b, c, 0), "", 0, "yields c", 1},
+		"a branch that is gone, and nobody knows":          {push("o", "", "x", 0), "", time.Minute, "", 1},
+		"a push back to the commit before":                 {push("o", b, a, 0), a, time.Minute, "yields a", 1},
+		"a push back, or a replica that lags":              {push("o", b, a, 0), a, 0, "waits", 1},
+		"another branch": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), b, 0, "", 0,
+		},
+		"a tag of the branch's name": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/tags/main" }), b, 0, "", 0,
+		},
+		"a pull request": {with(push("o", "", a, 0), pulled(1)), b, 0, "", 0},
+		"another Repository": {with(push("o", "", a, 0),
+			func(e *v1alpha1.GitEvent) { e.Spec.Repository.URL = "https://git.example/acme/x" }), b, 0, "", 0},
+		"another pipeline": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "lint" }), b, 0, "", 0,
+		},
+		"it is over, and is not settled": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = &v1alpha1.Result{} }), b, 0, "", 1,
+		},
+		"it does not cancel, and is older": {with(push("o", "", a, 0),
+			func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), b, 0, "ends o", 1},
+		"it is not planned": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }), b, 0, "ends o", 1,
+		},
+		"it knows": {
+			with(push("o", "", a, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "self", "build") }), b, 0, "", 0,
+		},
+		"a comment that waited for its plan is as new as that": {
+			with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 10 * time.Second, "waits", 1,
+		},
+		"and no replica lags behind the plan for long": {
+			with(push("o", "", "x", -2*time.Minute), planned(5*time.Second)), b, 40 * time.Second, "ends o", 1,
+		},
+		"a newer one was cancelled itself": {
+			with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { cancelled(e, "x", "build") }), c, time.Minute, "", 0,
+		},
+		"a newer one was refused": {with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) {
+			e.Status.Runs[0].UID, e.Status.Runs[0].Refused = "", &v1alpha1.Refusal{}
+		}), c, time.Minute, "", 0},
+		"a newer one is not created yet": {
+			with(push("o", b, c, 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), c, 0, "", 1,
+		},
+		"a newer one waits for the slot that this one has": {with(push("o", b, c, 0), waiting), c, 0, "yields c", 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +180,9 @@ func TestOrderOfTwoEvents(t *testing.T) {
 
 func waiting(e *v1alpha1.GitEvent) {
 	e.Status.Runs[0].UID = ""
-	e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + e.Status.Runs[0].Name, Reason: fault.ReasonConcurrencyLimit}}
+	e.Status.Waits = []v1alpha1.Wait{
+		{Step: v1alpha1.StepCreate + e.Status.Runs[0].Name, Reason: fault.ReasonConcurrencyLimit},
+	}
 }
 
 // Comments, labels and re-runs belong to the pull request; an unplanned event has no known commit.
@@ -173,9 +200,11 @@ func TestOneRunPerCommitIsLeft(t *testing.T) {
 		e.Spec.Comment, e.Status.Plan.HeadSHA = &v1alpha1.Comment{ID: id}, "b"
 		return e
 	}
-	for version, label := range strings.Split(with(push("", "", "", 0), pulled(3)).Spec.Subjects(), ",") { // of this one and of the one before
+	// of this one and of the one before
+	for version, label := range strings.Split(with(push("", "", "", 0), pulled(3)).Spec.Subjects(), ",") {
 		rerun := push("rerun", "", "b", 0)
-		rerun.Spec.Rerun, rerun.Spec.BaseRef, rerun.Labels = &v1alpha1.Rerun{}, "", map[string]string{plumbline.SubjectLabel: label}
+		rerun.Spec.Rerun, rerun.Spec.BaseRef, rerun.Labels = &v1alpha1.Rerun{}, "",
+			map[string]string{plumbline.SubjectLabel: label}
 		all := []*v1alpha1.GitEvent{
 			with(with(push("push", "a", "b", 5), pulled(3)), at(0)), with(with(push("label", "", "b", 4), pulled(3)), at(1)),
 			comment("first", 1), comment("second", 2), with(rerun, at(-1)),
@@ -193,76 +222,6 @@ func TestOneRunPerCommitIsLeft(t *testing.T) {
 			}
 			all = append(all[1:], all[0])
 		}
-	}
-}
-
-// An event that is planned long after it happened asks Git before its run is created, and what was
-// run for the head; an event that is planned at once makes no call. A pipeline that the head's
-// event has not run is run.
-func TestLateEventAsksGit(t *testing.T) {
-	t.Parallel()
-	ran := with(with(push("head", "b", "c", 0), adds("lint", false)), func(e *v1alpha1.GitEvent) { // as a settled one is
-		e.Status.Phase, e.Status.Runs[0].Result = v1alpha1.PhaseSettled, &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
-	})
-	for name, test := range map[string]struct {
-		late  time.Duration
-		head  string
-		after time.Duration
-		past  *v1alpha1.GitEvent
-		want  string // the pipelines that end, and of which commit, or that are held
-		asked string
-	}{
-		"at once":                                  {time.Second, "c", 0, ran, "", ""},
-		"late, and still the head":                 {time.Minute, "b", 0, ran, "", "tip"},
-		"late, and replaced":                       {time.Minute, "c", time.Minute, ran, "[build] by c", "tip c"},
-		"late, and the head has no such pipeline":  {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Pipeline = "docs" }), "", "tip c"},
-		"late, and the head's does not cancel":     {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].CancelInProgress = false }), "", "tip c"},
-		"late, and the head's was refused":         {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Status.Runs[0].UID = "" }), "", "tip c"},
-		"late, and that is another branch's event": {time.Minute, "c", time.Minute, with(push("head", "b", "c", 0), func(e *v1alpha1.GitEvent) { e.Spec.BaseRef = "refs/heads/x" }), "", "tip c"},
-		"late, and the head is not on record":      {time.Minute, "c", time.Minute, nil, "", "tip c"},
-		"late, not confirmed":                      {time.Minute, "c", 0, ran, "held [build]", "tip"},
-		"late, but it runs already":                {time.Minute, "there", time.Minute, ran, "", ""},
-		"late, but it waits for a slot":            {time.Minute, "waits", time.Minute, ran, "", ""},
-		"late, the branch is gone":                 {time.Minute, "", time.Minute, ran, "", "tip"},
-		"late, nobody can be asked":                {time.Minute, "!", time.Minute, ran, "held [build]", "tip"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			self, asked := with(push("self", "a", "b", 0), happened(-test.late)), ""
-			if test.head != "there" {
-				self.Status.Runs[0].UID = ""
-			}
-			if test.head == "waits" {
-				waiting(self)
-			}
-			l := seriesOf(self, nil)
-			v, err := l.findNewer(l.rivals(), asks{
-				tip: func() (string, error) {
-					asked = "tip"
-					if test.head == "!" {
-						return "", errors.New("502")
-					}
-					return test.head, nil
-				},
-				had: func(sha string) ([]*v1alpha1.GitEvent, error) {
-					asked += " " + sha
-					if test.past == nil {
-						return nil, nil
-					}
-					return []*v1alpha1.GitEvent{test.past}, nil
-				},
-			}, start.Add(test.after))
-			got := ""
-			for _, n := range v.notes {
-				got = fmt.Sprintf("%v by %s", n.names, n.newest)
-			}
-			if len(v.held) > 0 {
-				got = fmt.Sprintf("held %v", v.held)
-			}
-			if got != test.want || asked != test.asked || (err != nil) != strings.HasPrefix(test.want, "held") || !slices.Equal(l.contested(nil), l.late()) {
-				t.Errorf("%q, asked %q, error %v; want %q, %q", got, asked, err, test.want, test.asked)
-			}
-		})
 	}
 }
 

@@ -27,7 +27,8 @@ func (m *model) plan(e *v1alpha1.GitEvent) {
 	}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, At: &at}
 	for _, pipeline := range m.has[sha] {
-		e.Status.Runs = append(e.Status.Runs, v1alpha1.Run{Pipeline: pipeline, Name: pipeline + "-of-" + e.Name, CancelInProgress: true})
+		e.Status.Runs = append(e.Status.Runs,
+			v1alpha1.Run{Pipeline: pipeline, Name: pipeline + "-of-" + e.Name, CancelInProgress: true})
 	}
 }
 
@@ -68,7 +69,8 @@ func (m *model) advance(e *v1alpha1.GitEvent, run *v1alpha1.Run, held bool) {
 	cancelled := e.Cancelled(run.Pipeline) != nil
 	waits := slices.DeleteFunc(e.Status.Waits, func(w v1alpha1.Wait) bool { return w.Step == step })
 	switch {
-	case run.Creatable() && cancelled, run.UID != "" && run.Result == nil && cancelled && m.r.IntN(2) == 0: // Tekton takes its time
+	// Tekton takes its time
+	case run.Creatable() && cancelled, run.UID != "" && run.Result == nil && cancelled && m.r.IntN(2) == 0:
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled}
 	case run.UID != "" && run.Result == nil && m.ends && m.r.IntN(30) == 0:
 		run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}
@@ -150,7 +152,8 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 		}
 	}
 	for _, e := range m.events {
-		if runOf(e, pipeline) != nil && (found == nil || last(e) > last(found) || last(e) == last(found) && later(e, found) > 0) {
+		if runOf(e, pipeline) != nil &&
+			(found == nil || last(e) > last(found) || last(e) == last(found) && later(e, found) > 0) {
 			found = e
 		}
 	}
@@ -160,9 +163,10 @@ func (m *model) newest(pipeline string) *v1alpha1.GitEvent {
 // open reports whether both of two events may go on: the newest commit does not have the pipeline,
 // and because of a comment it is not known which of their commits is newer.
 func (m *model) open(pipeline string, a, b *v1alpha1.GitEvent) bool {
-	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) && slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
-		return e.Spec.Comment != nil && (shaOf(e) == shaOf(a) || shaOf(e) == shaOf(b))
-	})
+	return !slices.Contains(m.has[m.commit[pushes-1]], pipeline) &&
+		slices.ContainsFunc(m.events, func(e *v1alpha1.GitEvent) bool {
+			return e.Spec.Comment != nil && (shaOf(e) == shaOf(a) || shaOf(e) == shaOf(b))
+		})
 }
 
 // waits reports whether an event has no slot because another one's run goes on that may.
@@ -188,7 +192,8 @@ func TestOnlyTheNewestOfTenPushesIsLeft(t *testing.T) {
 				switch {
 				case run == nil:
 				case e == newest && (run.UID == "" && !m.waits(pipeline, e) || e.Cancelled(pipeline) != nil):
-					t.Errorf("seed %d: the newest, %s of commit %s: %+v, cancelled %+v", seed, e.Name, shaOf(e), run, e.Cancelled(pipeline))
+					t.Errorf("seed %d: the newest, %s of commit %s: %+v, cancelled %+v", seed, e.Name, shaOf(e), run,
+						e.Cancelled(pipeline))
 				case e != newest && run.Result == nil && runOf(newest, pipeline).Result == nil && !m.open(pipeline, e, newest):
 					t.Errorf("seed %d: %s of commit %s goes on: %+v beside %s", seed, e.Name, shaOf(e), run, newest.Name)
 				}

@@ -59,9 +59,7 @@ func TestUndeliveredWebhooksAreRequestedAfterASignal(t *testing.T) {
 func TestUndeliveredWebhooksAreFoundWithoutASignal(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = unreachable
-	e.deliver("missed", 1)
-	e.receive = nil
+	e.miss("missed", 1)
 	e.run(redelivery.ReadEvery)
 	e.wantRecorded("missed")
 	e.run(10 * time.Minute)
@@ -75,9 +73,7 @@ func TestUndeliveredWebhooksAreFoundWithoutASignal(t *testing.T) {
 func TestDeliveriesBeforeTheInstallationAreIgnored(t *testing.T) {
 	e := newEnv(t)
 	e.log = []provider.Attempt{{ID: 1, GUID: "old", At: e.clock.Now().Add(-2 * time.Hour), Starts: true, Repository: 1}}
-	e.receive = unreachable
-	e.deliver("new", 1)
-	e.receive = nil
+	e.miss("new", 1)
 	e.run(time.Hour)
 	if !slices.Equal(e.requests, []string{"new"}) {
 		t.Errorf("requested %q", e.requests)
@@ -110,7 +106,8 @@ func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 	}
 	select {
 	case event := <-e.events.Events:
-		if !strings.Contains(event, redelivery.ReasonGivenUp) || !strings.Contains(event, "poison") || !strings.Contains(event, "Redeliver") {
+		if !strings.Contains(event, redelivery.ReasonGivenUp) || !strings.Contains(event, "poison") ||
+			!strings.Contains(event, "Redeliver") {
 			t.Errorf("the Repository gets the Event %q", event)
 		}
 	default:
@@ -202,10 +199,10 @@ func TestLostLedgerIsRebuiltFromTheLog(t *testing.T) {
 	for _, text := range []string{"", "{", `{"missed":[]}`} {
 		e := newEnv(t)
 		e.deliver("recorded", 1)
-		e.receive = unreachable
-		e.deliver("missed", 1)
-		e.receive = nil
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
+		e.miss("missed", 1)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour)),
+		}}
 		cm.Data = map[string]string{ledgerKey: text}
 		if err := e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system); err != nil {
 			t.Fatal(err)
@@ -227,9 +224,7 @@ func TestNewRepositoryGetsItsFirstDelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			unbind(e)
-			e.receive = unreachable
-			e.deliver("first", 4)
-			e.receive = nil
+			e.miss("first", 4)
 			e.run(time.Minute)
 			e.wantRecorded("first")
 		})
@@ -239,9 +234,7 @@ func TestNewRepositoryGetsItsFirstDelivery(t *testing.T) {
 // Without the claims all deliveries would seem to be of other installations.
 func TestLogIsNotReadBeforeTheClaimsAreKnown(t *testing.T) {
 	e := newEnv(t)
-	e.receive = unreachable
-	e.deliver("missed", 1)
-	e.receive = nil
+	e.miss("missed", 1)
 	e.source.known = func() bool { return false }
 	e.run(time.Minute)
 	if e.pages != 0 {

@@ -126,10 +126,14 @@ func TestLargeTenantDelaysNoOtherTenant(t *testing.T) {
 	for _, crowd := range []string{"crowd", ""} {
 		l := ledger{Through: now.Add(time.Hour)}
 		for n := range 2 * maxMissed {
-			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now})
+			l.Missed = append(l.Missed, redelivery.Delivery{
+				GUID: fmt.Sprint(n), Repository: int64(n + 1), Tenant: crowd, First: now,
+			})
 		}
 		for n := range 10 {
-			l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute)})
+			l.Missed = append(l.Missed, redelivery.Delivery{
+				GUID: fmt.Sprint("other-", n), Repository: -1, Tenant: "other", First: now.Add(time.Minute),
+			})
 		}
 		l.forget()
 		others, queue := 0, redelivery.NewQueue()
@@ -156,9 +160,7 @@ func TestLateAttemptIsFound(t *testing.T) {
 	e.run(10 * time.Minute)
 	e.deliver("second", 1)
 	e.run(10 * time.Minute)
-	e.receive = unreachable
-	e.deliver("late", 2)
-	e.receive = nil
+	e.miss("late", 2)
 	e.log[0], e.log[1], e.log[2] = e.log[2], e.log[0], e.log[1]
 	e.run(6 * time.Minute)
 	e.wantRecorded("late")
@@ -190,9 +192,7 @@ func TestSpellingOfGitHubURLDoesNotMatter(t *testing.T) {
 	for _, base := range []string{"https://GitHub.com", "https://github.com:443"} {
 		e := newEnv(t)
 		e.source.baseURL = func() string { return base }
-		e.receive = unreachable
-		e.deliver("missed", 1)
-		e.receive = nil
+		e.miss("missed", 1)
 		e.run(time.Minute)
 		e.wantRecorded("missed")
 	}

@@ -80,12 +80,17 @@ func newEnv(t *testing.T) *env {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	e := &env{
 		T: t, clock: clocktesting.NewFakeClock(begin), recorded: map[string]int{}, calls: -1,
-		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
-		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
+		repos: cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}),
 		events: record.NewFakeRecorder(100), settings: config.NewStore(zap.NewNop().Sugar()),
 		kube: fake.NewSimpleClientset(
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(begin)}},
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: app}, Data: map[string][]byte{"github-application-id": []byte("7"), "github-private-key": []byte("key")}}),
+			&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(begin)},
+			},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: app},
+				Data: map[string][]byte{"github-application-id": []byte("7"), "github-private-key": []byte("key")}}),
 	}
 	e.kube.PrependReactor("*", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		err := e.call()
@@ -113,11 +118,15 @@ func (e *env) serve(id int64) {
 	name := fmt.Sprint("app-", id)
 	url := "https://github.com/acme/" + name
 	for indexer, object := range map[cache.Indexer]any{
-		e.repos: &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url}},
+		e.repos: &pacv1alpha1.Repository{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: url},
+		},
 		e.claims: &v1alpha1.RepositoryClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
 			Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: name}},
-			Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: id}}},
+			Status: v1alpha1.RepositoryClaimStatus{
+				Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: id}},
+			},
 		},
 	} {
 		if err := indexer.Add(object); err != nil {
@@ -135,12 +144,16 @@ func (e *env) start() {
 	e.source = &source{
 		key:     types.NamespacedName{Namespace: system, Name: app},
 		open:    func(string, provider.Credentials) (provider.DeliveryLog, error) { return e, nil },
-		baseURL: func() string { return "https://github.com" }, store: store{redelivery.Store{ConfigMaps: e.kube.CoreV1().ConfigMaps(system)}}, secrets: e.kube.CoreV1(),
-		claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system), known: func() bool { return true }, namespaces: func() config.Namespaces { return e.settings.Load().Namespaces },
-		repositories: repositories.Lister(e.repos, e.settings), recorder: e.events, clock: ticking{e.clock}, logger: zap.NewNop().Sugar(), metrics: m, memory: newMemory(),
+		baseURL: func() string { return "https://github.com" },
+		store:   store{redelivery.Store{ConfigMaps: e.kube.CoreV1().ConfigMaps(system)}}, secrets: e.kube.CoreV1(),
+		claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system), known: func() bool { return true },
+		namespaces:   func() config.Namespaces { return e.settings.Load().Namespaces },
+		repositories: repositories.Lister(e.repos, e.settings), recorder: e.events, clock: ticking{e.clock},
+		logger: zap.NewNop().Sugar(), metrics: m, memory: newMemory(),
 	}
 	e.process = redelivery.NewReconciler(e.source, e.source.clock, stepTimeout)
-	if err := e.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
+	if err := e.process.Promote(pkgreconciler.UniversalBucket(),
+		func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		e.Fatal(err)
 	}
 }
@@ -204,11 +217,19 @@ func (e *env) attempt(guid string, repository int64, again, starts bool) {
 	if status == http.StatusAccepted {
 		e.recorded[guid]++
 	}
-	e.log = append(e.log, provider.Attempt{ID: int64(len(e.log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Again: again, Starts: starts, Repository: repository})
+	e.log = append(e.log, provider.Attempt{ID: int64(len(e.log) + 1), GUID: guid, At: e.clock.Now(), Status: status,
+		Again: again, Starts: starts, Repository: repository})
 }
 
 // deliver makes a new event of a repository.
 func (e *env) deliver(guid string, repository int64) { e.attempt(guid, repository, false, true) }
+
+// miss makes a new event of a repository, which no receiver takes.
+func (e *env) miss(guid string, repository int64) {
+	e.receive = unreachable
+	e.deliver(guid, repository)
+	e.receive = nil
+}
 
 // unreachable is a receiver that is not reachable.
 func unreachable(string) int { return 0 }
@@ -251,49 +272,3 @@ func (e *env) run(long time.Duration) {
 
 // signal lets a receiver signal.
 func (e *env) signal() { e.clock.Step(e.process.Signal()) }
-
-func (e *env) missing() []redelivery.Delivery {
-	e.Helper()
-	l, _, err := e.source.store.load(context.Background())
-	if err != nil {
-		e.Fatal(err)
-	}
-	return l.Missed
-}
-
-func (e *env) wantRecorded(guids ...string) {
-	e.Helper()
-	for _, guid := range guids {
-		if e.recorded[guid] == 0 {
-			e.Errorf("%s is not recorded", guid)
-		}
-	}
-}
-
-// claim returns the claim of a Repository that serve has made.
-func (e *env) claim(id int64) *v1alpha1.RepositoryClaim {
-	e.Helper()
-	found, exists, err := e.claims.GetByKey(system + "/" + v1alpha1.ClaimName(fmt.Sprint("https://github.com/acme/app-", id)))
-	if err != nil || !exists {
-		e.Fatal("no claim")
-	}
-	return found.(*v1alpha1.RepositoryClaim)
-}
-
-// unbind makes the number of a repository unknown.
-func (e *env) unbind(id int64) {
-	e.Helper()
-	claim := e.claim(id).DeepCopy()
-	claim.Status.Bound = nil
-	if err := e.claims.Update(claim); err != nil {
-		e.Fatal(err)
-	}
-}
-
-// unclaim makes a Repository a new one.
-func (e *env) unclaim(id int64) {
-	e.Helper()
-	if err := e.claims.Delete(e.claim(id)); err != nil {
-		e.Fatal(err)
-	}
-}

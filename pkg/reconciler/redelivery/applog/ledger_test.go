@@ -18,7 +18,8 @@ import (
 func long(begin time.Time) []provider.Attempt {
 	var log []provider.Attempt
 	for n := range 900 {
-		a := provider.Attempt{ID: int64(n + 1), GUID: fmt.Sprint(n * n % 211), At: begin.Add(time.Duration(n) * 4 * time.Second), Status: 503, Starts: true, Repository: 1}
+		a := provider.Attempt{ID: int64(n + 1), GUID: fmt.Sprint(n * n % 211),
+			At: begin.Add(time.Duration(n) * 4 * time.Second), Status: 503, Starts: true, Repository: 1}
 		if n%7 == 0 {
 			a.Status = 202
 		}
@@ -65,7 +66,8 @@ func TestFullLedgerLosesNothing(t *testing.T) {
 		if n%100 == 99 {
 			repository = 2
 		}
-		log = append(log, provider.Attempt{ID: int64(n + 1), GUID: fmt.Sprintf("%036d", n), At: begin.Add(time.Duration(n) * time.Second), Status: 503, Starts: true, Repository: repository})
+		log = append(log, provider.Attempt{ID: int64(n + 1), GUID: fmt.Sprintf("%036d", n),
+			At: begin.Add(time.Duration(n) * time.Second), Status: 503, Starts: true, Repository: repository})
 	}
 	l := ledger{Through: begin}
 	l.account(log, begin.Add(24*time.Hour))
@@ -98,7 +100,9 @@ func TestFullLedgerCountsNoOutageAsRefusal(t *testing.T) {
 	var log []provider.Attempt
 	attempt := func(guid string, status int) {
 		at = at.Add(time.Second)
-		log = append(log, provider.Attempt{ID: int64(len(log) + 1), GUID: guid, At: at, Status: status, Starts: true, Repository: 1})
+		log = append(log, provider.Attempt{
+			ID: int64(len(log) + 1), GUID: guid, At: at, Status: status, Starts: true, Repository: 1,
+		})
 	}
 	l := ledger{Through: at}
 	for n := range maxMissed {

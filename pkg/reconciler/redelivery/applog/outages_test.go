@@ -99,10 +99,8 @@ func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.run(time.Minute)
-			e.receive = unreachable
-			e.deliver("stuck", 1)
-			e.deliver("next", 1)
-			e.receive = nil
+			e.miss("stuck", 1)
+			e.miss("next", 1)
 			stuck, requested := e.log[0].ID, 0
 			e.redeliverBy(func(id int64) error {
 				if id != stuck {
@@ -125,9 +123,7 @@ func TestRequestWithoutResultIsRepeatedLessOften(t *testing.T) {
 func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e := newEnv(t)
 	e.run(time.Minute)
-	e.receive = unreachable
-	e.deliver("refused", 1)
-	e.receive = nil
+	e.miss("refused", 1)
 	requested := 0
 	e.redeliverBy(func(int64) error {
 		requested++
@@ -135,7 +131,8 @@ func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	})
 	e.run(3*24*time.Hour - time.Hour)
 	if len(e.events.Events) != 0 || requested < 60 {
-		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", requested, len(e.events.Events))
+		t.Errorf("within three days it was requested %d times, and the Repository got %d Events", requested,
+			len(e.events.Events))
 	}
 	e.run(3 * time.Hour)
 	before := requested
@@ -143,7 +140,8 @@ func TestRefusedRequestIsGivenUpAfterThreeDays(t *testing.T) {
 	e.redeliverBy(func(int64) error { requested++; return nil })
 	e.run(24 * time.Hour)
 	if len(e.events.Events) != 1 || requested != before {
-		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", requested-before, len(e.events.Events))
+		t.Errorf("after three days it was requested %d times, and the Repository got %d Events", requested-before,
+			len(e.events.Events))
 	}
 }
 
@@ -168,7 +166,9 @@ func TestDroppedDeliveriesAreRequestedTwoASecond(t *testing.T) {
 // stays.
 func TestGivenUpDeliveryStaysGivenUp(t *testing.T) {
 	e := newEnv(t)
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour))}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: system, Name: asks.Ledger, CreationTimestamp: metav1.NewTime(e.clock.Now().Add(-time.Hour)),
+	}}
 	cm.Data = map[string]string{"others": "theirs"}
 	err := e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), cm, system)
 	if err != nil {
@@ -219,13 +219,16 @@ func TestLedgerDropsOldGivenUpDeliveries(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
 	l := ledger{Through: begin}
 	for n := range maxGivenUp + 5 {
-		l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("given-up-", n), First: begin, Last: begin.Add(time.Duration(n) * time.Second), GaveUp: true})
+		l.Missed = append(l.Missed, redelivery.Delivery{
+			GUID: fmt.Sprint("given-up-", n), First: begin, Last: begin.Add(time.Duration(n) * time.Second), GaveUp: true,
+		})
 	}
 	for n := range maxMissed {
 		l.Missed = append(l.Missed, redelivery.Delivery{GUID: fmt.Sprint("wanted-", n), First: begin, Last: begin})
 	}
 	l.forget()
-	if n := len(l.Missed) - l.wanted(); n != maxGivenUp || len(l.Missed) != maxMissed || slices.ContainsFunc(l.Missed, func(m redelivery.Delivery) bool { return m.GUID == "given-up-4" }) {
+	if n := len(l.Missed) - l.wanted(); n != maxGivenUp || len(l.Missed) != maxMissed ||
+		slices.ContainsFunc(l.Missed, func(m redelivery.Delivery) bool { return m.GUID == "given-up-4" }) {
 		t.Errorf("%d of %d are given up", n, len(l.Missed))
 	}
 	l.Through = begin.Add(redelivery.RememberedFor + time.Minute)
@@ -252,9 +255,7 @@ func (s *slow) Page(ctx context.Context, cursor string) ([]provider.Attempt, str
 // A read that is ended starts over, so it must not be ended too early.
 func TestSlowServiceIsReadToTheEnd(t *testing.T) {
 	e := newEnv(t)
-	e.receive = unreachable
-	e.deliver("missed", 1)
-	e.receive = nil
+	e.miss("missed", 1)
 	for n := range (maxPages - 1) * pageSize {
 		e.deliver(fmt.Sprint("delivery-", n), 2)
 	}

@@ -28,9 +28,7 @@ func (hanging) Get(ctx context.Context, _ string, _ metav1.GetOptions) (*corev1.
 func TestHangingReadOfAppSecretIsRepeatedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t)
-		e.receive = unreachable
-		e.deliver("missed", 1)
-		e.receive = nil
+		e.miss("missed", 1)
 		secrets := e.source.secrets
 		e.source.secrets = hanging{}
 		began := time.Now()

@@ -25,21 +25,35 @@ func TestNumberOfRecreatedRepository(t *testing.T) {
 		annotations map[string]string
 		want        bool
 	}{
-		"the Repository was recreated":              {by: "before", want: true},
-		"the new one is confirmed":                  {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/4"}, want: true},
-		"the new one is not confirmed":              {by: "uid"},
-		"the old one is confirmed":                  {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/9"}},
-		"what is confirmed cannot be read":          {by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "4"}},
-		"recreated, and says that it is of another": {by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"}},
+		"the Repository was recreated": {by: "before", want: true},
+		"the new one is confirmed": {
+			by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/4"}, want: true,
+		},
+		"the new one is not confirmed": {by: "uid"},
+		"the old one is confirmed": {
+			by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/9"},
+		},
+		"what is confirmed cannot be read": {
+			by: "uid", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "4"},
+		},
+		"recreated, and says that it is of another": {
+			by: "before", annotations: map[string]string{plumbline.RepositoryIDAnnotation: "17/5"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			url := "https://github.com/acme/app"
-			repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "uid", Annotations: c.annotations}, Spec: pacv1alpha1.RepositorySpec{URL: url}}
+			repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "team", Name: "app", UID: "uid", Annotations: c.annotations,
+			}, Spec: pacv1alpha1.RepositorySpec{URL: url}}
 			claim := &v1alpha1.RepositoryClaim{
 				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
-				Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "before"}},
-				Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 9, OwnerID: 17}, RepositoryUID: c.by}},
+				Spec: v1alpha1.RepositoryClaimSpec{
+					URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app", UID: "before"},
+				},
+				Status: v1alpha1.RepositoryClaimStatus{
+					Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 9, OwnerID: 17}, RepositoryUID: c.by},
+				},
 			}
 			if err := e.repos.Add(repository); err != nil {
 				t.Fatal(err)
@@ -47,9 +61,7 @@ func TestNumberOfRecreatedRepository(t *testing.T) {
 			if err := e.claims.Add(claim); err != nil {
 				t.Fatal(err)
 			}
-			e.receive = unreachable
-			e.deliver("missed", 4)
-			e.receive = nil
+			e.miss("missed", 4)
 			e.signal()
 			e.run(time.Minute)
 			if got := e.recorded["missed"] > 0; got != c.want {
@@ -65,7 +77,8 @@ func TestNamespacesThatAreNotServedGetNoRequests(t *testing.T) {
 	e.serve(1)
 	for setting, want := range map[string]bool{"team": true, "!team": false} {
 		e.settings.OnConfigChanged(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": setting},
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name},
+			Data:       map[string]string{"serve-namespaces": setting},
 		})
 		if got := e.source.servedAt("https://github.com").may(1); got != want {
 			t.Errorf("%s: %t, want %t", setting, got, want)
@@ -82,7 +95,8 @@ func TestBrokenServeNamespacesDropsNothing(t *testing.T) {
 	e.deliver("missed", 1)
 	configure := func(value string) {
 		e.settings.OnConfigChanged(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"serve-namespaces": value},
+			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name},
+			Data:       map[string]string{"serve-namespaces": value},
 		})
 	}
 	configure("bad_value")

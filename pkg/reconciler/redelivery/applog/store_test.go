@@ -58,9 +58,7 @@ func TestOtherWritersOfTheConfigMapDelayNothing(t *testing.T) {
 	service := &busy{env: e}
 	e.source.open = func(string, provider.Credentials) (provider.DeliveryLog, error) { return service, nil }
 	e.run(time.Minute)
-	e.receive = unreachable
-	e.deliver("missed", 1)
-	e.receive = nil
+	e.miss("missed", 1)
 	e.signal()
 	e.run(time.Minute)
 	e.wantRecorded("missed")

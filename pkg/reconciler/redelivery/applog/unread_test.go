@@ -40,7 +40,8 @@ func TestBacklogBeyondOneReadIsRequested(t *testing.T) {
 	}
 	e.wantRecorded(all...)
 	if len(e.events.Events) != 0 || len(e.requests) > 2*len(all) {
-		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all), len(e.events.Events))
+		t.Errorf("%d redeliveries of %d deliveries; the Repositories got %d Events", len(e.requests), len(all),
+			len(e.events.Events))
 	}
 }
 
@@ -115,16 +116,12 @@ func TestUnreadPartSurvivesFailures(t *testing.T) {
 func (e *env) leftUnread(cursor string) {
 	e.Helper()
 	begin := e.clock.Now()
-	e.receive = unreachable
-	e.deliver("old", 1)
-	e.receive = nil
+	e.miss("old", 1)
 	for n := range 3 * pageSize {
 		e.deliver(fmt.Sprint("good-", n), 2)
 	}
 	e.clock.Step(time.Hour)
-	e.receive = unreachable
-	e.deliver("new", 1)
-	e.receive = nil
+	e.miss("new", 1)
 	text, err := json.Marshal(ledger{Through: e.clock.Now(), Unread: unread{Cursor: cursor, Since: begin}})
 	if err != nil {
 		e.Fatal(err)

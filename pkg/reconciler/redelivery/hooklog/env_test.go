@@ -4,7 +4,6 @@ package hooklog
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -83,24 +82,34 @@ func newEnv(t *testing.T) *env {
 	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 	url := "https://gitlab.com/acme/team/app"
 	repository := &pacv1alpha1.Repository{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "app", UID: "1", Generation: 1, CreationTimestamp: metav1.NewTime(begin)},
-		Spec:       pacv1alpha1.RepositorySpec{URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team", Name: "app", UID: "1", Generation: 1, CreationTimestamp: metav1.NewTime(begin),
+		},
+		Spec: pacv1alpha1.RepositorySpec{
+			URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}},
+		},
 	}
 	e := &env{
 		T: t, clock: clocktesting.NewFakeClock(begin.Add(time.Hour)), recorded: map[string]int{},
-		hooks:  []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled}, {ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled, Pushes: true, Pulls: true}},
+		hooks: []provider.Hook{{ID: 3, Project: 5, URL: "https://chat.example.com/in", State: provider.HookCalled},
+			{ID: 7, Project: 5, URL: here + "/", State: provider.HookCalled, Pushes: true, Pulls: true}},
 		repos:  cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		claims: cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers),
 		kube: fake.NewSimpleClientset(
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}},
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger}, Data: map[string]string{"github.json": "theirs"}}),
-		client: versioned.NewSimpleClientset(repository), others: map[int64]*[]provider.Attempt{}, events: record.NewFakeRecorder(100),
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "token"},
+				Data: map[string][]byte{"provider.token": []byte("t")}},
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: asks.Ledger},
+				Data: map[string]string{"github.json": "theirs"}}),
+		client: versioned.NewSimpleClientset(repository), others: map[int64]*[]provider.Attempt{},
+		events: record.NewFakeRecorder(100),
 	}
 	e.add(e.repos, repository)
 	e.add(e.claims, &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
 		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: "team", Name: "app"}},
-		Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 5}, RepositoryUID: "1"}},
+		Status: v1alpha1.RepositoryClaimStatus{
+			Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 5}, RepositoryUID: "1"},
+		},
 	})
 	e.start()
 	return e
@@ -132,13 +141,19 @@ func (e *env) start() {
 				return e, nil
 			},
 		},
-		namespace: system, settings: func() *config.Config { return settings }, credentials: credentials.Reader{Namespace: system, Kube: e.kube.CoreV1()}, givenUp: newGivenUp(e.kube.CoreV1().ConfigMaps(system)),
-		repositories: paclisters.NewRepositoryLister(e.repos), claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system),
-		condition: repositories.Condition{Type: pacv1alpha1.RepositoryWebhook, Client: e.client.PipelinesascodeV1alpha1(), Recorder: e.events, Namespace: system}, recorder: e.events,
-		events: e.client.PlumblineV1alpha1().GitEvents(system), clock: e.clock, logger: zap.NewNop().Sugar(), metrics: m, limits: newLimits(), known: map[types.NamespacedName]*memory{},
+		namespace: system, settings: func() *config.Config { return settings },
+		credentials:  credentials.Reader{Namespace: system, Kube: e.kube.CoreV1()},
+		givenUp:      newGivenUp(e.kube.CoreV1().ConfigMaps(system)),
+		repositories: paclisters.NewRepositoryLister(e.repos),
+		claims:       listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system),
+		condition: repositories.Condition{Type: pacv1alpha1.RepositoryWebhook, Client: e.client.PipelinesascodeV1alpha1(),
+			Recorder: e.events, Namespace: system}, recorder: e.events,
+		events: e.client.PlumblineV1alpha1().GitEvents(system), clock: e.clock, logger: zap.NewNop().Sugar(), metrics: m,
+		limits: newLimits(), known: map[types.NamespacedName]*memory{},
 	}
 	e.process = redelivery.NewReconciler(e.source, e.clock, stepTimeout)
-	if err := e.process.Promote(pkgreconciler.UniversalBucket(), func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
+	if err := e.process.Promote(pkgreconciler.UniversalBucket(),
+		func(pkgreconciler.Bucket, types.NamespacedName) {}); err != nil {
 		e.Fatal(err)
 	}
 }
@@ -197,7 +212,9 @@ func (e *env) deliverTo(hook int64, guid string) int {
 		e.recorded[guid]++
 	}
 	log := e.logOf(hook)
-	*log = append(*log, provider.Attempt{ID: int64(len(*log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Starts: true})
+	*log = append(*log, provider.Attempt{
+		ID: int64(len(*log) + 1), GUID: guid, At: e.clock.Now(), Status: status, Starts: true,
+	})
 	return status
 }
 
@@ -248,51 +265,5 @@ func (e *env) run(long time.Duration) {
 	}
 }
 
-// sync updates the cache.
-func (e *env) sync() *pacv1alpha1.Repository {
-	e.Helper()
-	live, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Get(context.Background(), "app", metav1.GetOptions{})
-	if err != nil {
-		e.Fatal(err)
-	}
-	e.add(e.repos, live)
-	return live
-}
-
 // signal lets a receiver signal.
 func (e *env) signal() { e.clock.Step(e.process.Signal()) }
-
-// wantCondition checks status and reason, and returns the message; "" is no condition.
-func (e *env) wantCondition(want string) string {
-	e.Helper()
-	is := e.sync().Status.GetCondition(pacv1alpha1.RepositoryWebhook)
-	if is == nil {
-		if want != "" {
-			e.Errorf("no condition, want %s", want)
-		}
-		return ""
-	}
-	if got := fmt.Sprintf("%s %s", is.Status, is.Reason); got != want {
-		e.Errorf("the condition is %s, want %s", got, want)
-	}
-	return is.Message
-}
-
-// statusWrites counts the updates of the status.
-func (e *env) statusWrites() (n int) {
-	for _, a := range e.client.Actions() {
-		if a.GetVerb() == "update" {
-			n++
-		}
-	}
-	return n
-}
-
-func (e *env) wantOnce(guids ...string) {
-	e.Helper()
-	for _, guid := range guids {
-		if e.recorded[guid] != 1 {
-			e.Errorf("%s is recorded %d times", guid, e.recorded[guid])
-		}
-	}
-}

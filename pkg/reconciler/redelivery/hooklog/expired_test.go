@@ -115,7 +115,9 @@ func (f forgetful) Attempts(_ context.Context, _ int64, failed bool, _ int) ([]p
 	var page []provider.Attempt
 	for range pageSize {
 		*f.requested++
-		page = append(page, provider.Attempt{ID: int64(*f.requested), GUID: fmt.Sprint(*f.requested), At: f.clock.Now().Add(-96 * time.Hour), Starts: true})
+		page = append(page, provider.Attempt{
+			ID: int64(*f.requested), GUID: fmt.Sprint(*f.requested), At: f.clock.Now().Add(-96 * time.Hour), Starts: true,
+		})
 	}
 	return page, true, nil
 }
@@ -150,7 +152,9 @@ func (e endless) Attempts(context.Context, int64, bool, int) ([]provider.Attempt
 	var page []provider.Attempt
 	for range pageSize {
 		*e.requested++
-		page = append(page, provider.Attempt{ID: int64(*e.requested), GUID: fmt.Sprint(*e.requested), Status: 503, Starts: true})
+		page = append(page, provider.Attempt{
+			ID: int64(*e.requested), GUID: fmt.Sprint(*e.requested), Status: 503, Starts: true,
+		})
 	}
 	return page, true, nil
 }

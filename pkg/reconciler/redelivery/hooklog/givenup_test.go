@@ -78,7 +78,8 @@ func (e *env) wantReportedOnce() {
 
 func TestGivenUpDeliveryIsReportedWithoutTheConfigMap(t *testing.T) {
 	e := newEnv(t)
-	if err := e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), system, asks.Ledger); err != nil {
+	if err := e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("configmaps"), system,
+		asks.Ledger); err != nil {
 		t.Fatal(err)
 	}
 	e.missed("a")

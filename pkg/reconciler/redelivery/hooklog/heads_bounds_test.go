@@ -28,8 +28,10 @@ func TestHeadsOlderThanEvictedRecordsAreNotNamed(t *testing.T) {
 		"as many as are kept, all of them newer": {100, func(*env) {}, "True Called"},
 		"a few less":                             {95, func(*env) {}, "True Called"},
 		"not as many":                            {50, func(*env) {}, "False HeadsNotRecorded"},
-		"one is older":                           {100, func(e *env) { e.record(1000, commit("c"), settled) }, "False HeadsNotRecorded"},
-		"an older one is not over":               {100, func(e *env) { e.record(1000, commit("c")) }, "True Called"},
+		"one is older": {
+			100, func(e *env) { e.record(1000, commit("c"), settled) }, "False HeadsNotRecorded",
+		},
+		"an older one is not over": {100, func(e *env) { e.record(1000, commit("c")) }, "True Called"},
 		"an older one was over later": {100, func(e *env) {
 			over := metav1.NewTime(e.clock.Now().Add(5 * time.Hour))
 			e.record(1000, commit("c"), settled, func(e *v1alpha1.GitEvent) { e.Status.SettledAt = &over })
@@ -66,7 +68,9 @@ func (m *many) List(_ context.Context, o metav1.ListOptions) (*v1alpha1.GitEvent
 	m.lists++
 	page := &v1alpha1.GitEventList{ListMeta: metav1.ListMeta{Continue: "more", RemainingItemCount: m.left}}
 	for n := range o.Limit {
-		e := v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(m.at.Add(time.Duration(n) * time.Minute))}}
+		e := v1alpha1.GitEvent{
+			ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(m.at.Add(time.Duration(n) * time.Minute))},
+		}
 		settled(&e)
 		page.Items = append(page.Items, e)
 	}
@@ -101,7 +105,7 @@ func TestHeadsFromBeforeTheClaimAreNotNamed(t *testing.T) {
 	e.move(0, commit("a"))
 	e.move(7, commit("b"))
 	e.run(time.Hour)
-	claim := e.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy() //nolint:forcetypeassert // nothing else is there
+	claim := e.claims.List()[0].(*v1alpha1.RepositoryClaim).DeepCopy()
 	claim.CreationTimestamp = metav1.NewTime(e.clock.Now())
 	e.add(e.claims, claim)
 	e.start()

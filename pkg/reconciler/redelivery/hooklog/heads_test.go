@@ -60,7 +60,9 @@ func (e *env) move(pull int64, sha string) {
 func (e *env) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent)) {
 	e.Helper()
 	event := &v1alpha1.GitEvent{Spec: v1alpha1.GitEventSpec{SHA: sha, BaseRef: "refs/heads/main"}}
-	event.Spec.Repository = v1alpha1.RepositoryReference{Namespace: "team", UID: "before", URL: "https://gitlab.com/acme/team/app"}
+	event.Spec.Repository = v1alpha1.RepositoryReference{
+		Namespace: "team", UID: "before", URL: "https://gitlab.com/acme/team/app",
+	}
 	if pull != 0 {
 		event.Spec.BaseRef, event.Spec.PullRequest = "main", &v1alpha1.PullRequest{Number: pull}
 	}
@@ -68,7 +70,8 @@ func (e *env) record(pull int64, sha string, change ...func(*v1alpha1.GitEvent))
 		one(event)
 	}
 	event.ObjectMeta = metav1.ObjectMeta{
-		Namespace: system, Name: fmt.Sprintf("e-%d-%.8s", pull, sha), Labels: map[string]string{plumbline.SubjectLabel: event.Spec.Subject()},
+		Namespace: system, Name: fmt.Sprintf("e-%d-%.8s", pull, sha),
+		Labels:            map[string]string{plumbline.SubjectLabel: event.Spec.Subject()},
 		CreationTimestamp: metav1.NewTime(e.clock.Now()),
 	}
 	if err := e.client.Tracker().Add(event); err != nil {
@@ -101,7 +104,8 @@ func TestA15HeadsThatAPausedWebhookDroppedAreNamed(t *testing.T) {
 	e.pause(20 * time.Minute)
 	e.run(10 * time.Minute)
 	text := e.wantCondition("False HeadsNotRecorded")
-	for _, says := range []string{"branch main at eeeeeeee, merge request !7 at dddddddd.", "Push to them again", "/test"} {
+	for _, says := range []string{"branch main at eeeeeeee, merge request !7 at dddddddd.", "Push to them again",
+		"/test"} {
 		if !strings.Contains(text, says) {
 			t.Errorf("it does not say %q: %s", says, text)
 		}
@@ -130,7 +134,8 @@ func TestA15HeadsThatAPausedWebhookDroppedAreNamed(t *testing.T) {
 		t.Errorf("with the record of one of two: %s", text)
 	}
 	e.record(7, "", func(e *v1alpha1.GitEvent) { // a finished comment /test
-		e.Spec.Comment, e.Status.Phase, e.Status.Plan = &v1alpha1.Comment{ID: 1}, v1alpha1.PhaseSettled, &v1alpha1.Plan{HeadSHA: commit("d")}
+		e.Spec.Comment, e.Status.Phase, e.Status.Plan = &v1alpha1.Comment{ID: 1}, v1alpha1.PhaseSettled,
+			&v1alpha1.Plan{HeadSHA: commit("d")}
 	})
 	e.run(10 * time.Minute)
 	e.wantCondition("True Called")
@@ -196,7 +201,8 @@ func TestRecordOfAnotherHeadDoesNotCount(t *testing.T) {
 	e.record(7, commit("c"))
 	e.pause(10 * time.Minute)
 	e.run(10 * time.Minute)
-	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text, "main") || !strings.Contains(text, "!7") {
+	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text, "main") ||
+		!strings.Contains(text, "!7") {
 		t.Errorf("text: %s", text)
 	}
 }
@@ -284,7 +290,8 @@ func TestConditionNamesTenHeads(t *testing.T) {
 	}
 	e.pause(10 * time.Minute)
 	e.run(10 * time.Minute)
-	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text, ": merge request !1 at aaaaaaaa, merge request !2 ") || !strings.Contains(text, "!10 at aaaaaaaa, and 10 more.") {
+	if text := e.wantCondition("False HeadsNotRecorded"); !strings.Contains(text,
+		": merge request !1 at aaaaaaaa, merge request !2 ") || !strings.Contains(text, "!10 at aaaaaaaa, and 10 more.") {
 		t.Errorf("text: %s", text)
 	}
 }

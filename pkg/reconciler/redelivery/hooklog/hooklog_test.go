@@ -118,7 +118,8 @@ func TestRefusedDeliveryIsGivenUp(t *testing.T) {
 	if tries != redelivery.MaxRefused+1 && tries != redelivery.MaxRefused || len(e.events.Events) != 1 {
 		t.Fatalf("%d tries, %d events", tries, len(e.events.Events))
 	}
-	if text := <-e.events.Events; !strings.Contains(text, "Delivery bad was not recorded") || !strings.Contains(text, redelivery.ReasonGivenUp) {
+	if text := <-e.events.Events; !strings.Contains(text, "Delivery bad was not recorded") ||
+		!strings.Contains(text, redelivery.ReasonGivenUp) {
 		t.Errorf("text: %s", text)
 	}
 }
@@ -203,7 +204,8 @@ func TestConditionReportsAPausedWebhook(t *testing.T) {
 			message = text
 		}
 	}
-	for _, remedy := range []string{"Settings, Webhooks, under Recent events", "press Test there: an answer of 2xx enables it at once", "What happens until then is not sent later"} {
+	for _, remedy := range []string{"Settings, Webhooks, under Recent events",
+		"press Test there: an answer of 2xx enables it at once", "What happens until then is not sent later"} {
 		if !strings.Contains(message, remedy) {
 			t.Errorf("the message does not say %q: %s", remedy, message)
 		}
@@ -228,7 +230,8 @@ func TestConditionReportsAMissingPermission(t *testing.T) {
 	e := newEnv(t)
 	e.fails = fault.Operatorf(fault.ReasonPermissionMissing, "403")
 	e.run(24 * time.Hour)
-	if text := e.wantCondition("Unknown PermissionMissing"); !strings.Contains(text, "Maintainer") || !strings.Contains(text, "team/token") {
+	if text := e.wantCondition("Unknown PermissionMissing"); !strings.Contains(text, "Maintainer") ||
+		!strings.Contains(text, "team/token") {
 		t.Errorf("text: %s", text)
 	}
 	if e.statusWrites() != 1 || e.calls > 50 {

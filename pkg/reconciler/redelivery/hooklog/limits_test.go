@@ -68,10 +68,13 @@ func TestLimitsBoundRunningSteps(t *testing.T) {
 // Another webhook may have a similar address.
 func TestWebhooksThatLeadElsewhereAreNotOurs(t *testing.T) {
 	for url, want := range map[string]bool{
-		"https://hooks.example.com/in": true, "https://HOOKS.example.com/in/": true, "https://hooks.example.com/in/team-a": true,
-		"https://hooks.example.com:443/in": true,
-		"https://hooks.example.com/inner":  false, "https://hooks.example.com/": false, "http://hooks.example.com/in": false,
-		"https://hooks.example.com.evil.example/in": false, "https://hooks.example.com:8443/in": false, "": false, "::": false,
+		"https://hooks.example.com/in": true, "https://HOOKS.example.com/in/": true,
+		"https://hooks.example.com/in/team-a": true,
+		"https://hooks.example.com:443/in":    true,
+		"https://hooks.example.com/inner":     false, "https://hooks.example.com/": false,
+		"http://hooks.example.com/in":               false,
+		"https://hooks.example.com.evil.example/in": false, "https://hooks.example.com:8443/in": false, "": false,
+		"::": false,
 	} {
 		if got := len((&target{leads: here}).ours([]provider.Hook{{URL: url}})) == 1; got != want {
 			t.Errorf("%q: %t", url, got)
@@ -123,7 +126,8 @@ func TestChangedRepositoryIsReadFirst(t *testing.T) {
 	e.hooks[1].State = provider.HookPaused
 	changed := e.sync().DeepCopy()
 	changed.Generation++
-	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Update(t.Context(), changed, metav1.UpdateOptions{}); err != nil {
+	if _, err := e.client.PipelinesascodeV1alpha1().Repositories("team").Update(t.Context(), changed,
+		metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	e.sync()

@@ -44,8 +44,10 @@ func TestSuccessEndsThePause(t *testing.T) {
 		"one was taken":                                 {0, func(e *env) { e.deliver("new") }, true},
 		"one was taken, one failed since":               {0, func(e *env) { e.deliver("new"); e.missed("newer") }, false},
 		"no receiver responded, and now a test's event": {0, func(e *env) { e.test() }, true},
-		"it was refused, and one was taken":             {http.StatusServiceUnavailable, func(e *env) { e.deliver("new") }, true},
-		"it was refused, and a test proves nothing":     {http.StatusServiceUnavailable, func(e *env) { e.test() }, false},
+		"it was refused, and one was taken": {
+			http.StatusServiceUnavailable, func(e *env) { e.deliver("new") }, true,
+		},
+		"it was refused, and a test proves nothing": {http.StatusServiceUnavailable, func(e *env) { e.test() }, false},
 		"it was paused, and a user tested": {0, func(e *env) {
 			e.pause(10 * time.Minute)
 			e.test()

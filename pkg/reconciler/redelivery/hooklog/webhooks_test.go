@@ -148,7 +148,8 @@ func TestSlowServiceIsReadInPart(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		one := newWebhook(7)
-		if err := e.source.read(ctx, &memory{}, view{one, &target{repository: e.sync()}, slow{e}}); err != nil || len(one.missed) != 1 {
+		if err := e.source.read(ctx, &memory{}, view{one, &target{repository: e.sync()}, slow{e}}); err != nil ||
+			len(one.missed) != 1 {
 			t.Errorf("%d are missed, %v", len(one.missed), err)
 		}
 	})

@@ -27,11 +27,20 @@ func TestVerdictOfARedeliveryIsReportedAgain(t *testing.T) {
 		first  error // the answer to the report that closes the check
 		want   []status.Conclusion
 	}{
-		"it has ended":                          {func(e *v1alpha1.GitEvent) { e.MarkTrue(v1alpha1.GitEventReported, "", "") }, nil, []status.Conclusion{status.Cancelled, status.Success}},
-		"it has, and the first is not answered": {func(*v1alpha1.GitEvent) {}, down, []status.Conclusion{status.Cancelled, status.Success}},
-		"it was approved":                       {func(e *v1alpha1.GitEvent) { e.Status.Plan.EndsPending = true }, nil, []status.Conclusion{status.Cancelled, status.Skipped, status.Success}},
-		"its run goes on":                       {func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }, nil, []status.Conclusion{status.Cancelled}},
-		"nothing is planned yet":                {func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }, nil, []status.Conclusion{status.Cancelled}},
+		"it has ended": {func(e *v1alpha1.GitEvent) {
+			e.MarkTrue(v1alpha1.GitEventReported, "", "")
+		}, nil, []status.Conclusion{status.Cancelled, status.Success}},
+		"it has, and the first is not answered": {
+			func(*v1alpha1.GitEvent) {}, down, []status.Conclusion{status.Cancelled, status.Success},
+		},
+		"it was approved": {func(e *v1alpha1.GitEvent) { e.Status.Plan.EndsPending = true }, nil,
+			[]status.Conclusion{status.Cancelled, status.Skipped, status.Success}},
+		"its run goes on": {
+			func(e *v1alpha1.GitEvent) { e.Status.Runs[0].Result = nil }, nil, []status.Conclusion{status.Cancelled},
+		},
+		"nothing is planned yet": {
+			func(e *v1alpha1.GitEvent) { e.Status = v1alpha1.GitEventStatus{} }, nil, []status.Conclusion{status.Cancelled},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,11 +60,13 @@ func TestVerdictOfARedeliveryIsReportedAgain(t *testing.T) {
 			var got []status.Conclusion
 			for _, p := range w.puts {
 				got = append(got, p.check.Conclusion)
-				if verdict, closes := p.check.Conclusion == status.Success, p.check.Conclusion == status.Cancelled; p.check.OnlyOpen == verdict || (p.id == "") == closes {
+				if verdict, closes := p.check.Conclusion == status.Success,
+					p.check.Conclusion == status.Cancelled; p.check.OnlyOpen == verdict || (p.id == "") == closes {
 					t.Errorf("reported %+v with the id %q", p.check, p.id)
 				}
 			}
-			if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(c.want)-1] || len(w.patches) != 0 {
+			if len(got) != len(c.want) || got[0] != c.want[0] || got[len(got)-1] != c.want[len(c.want)-1] ||
+				len(w.patches) != 0 {
 				t.Errorf("reported %v, want %v; patched %v", got, c.want, w.patches)
 			}
 		})
@@ -69,7 +80,8 @@ func TestGitAuthSecretIsDeletedWithItsRun(t *testing.T) {
 	w := newEnv(t)
 	w.start()
 	secrets := w.closer.Secrets.Secrets(tenant)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: resources.SecretName(w.run.Name), OwnerReferences: []metav1.OwnerReference{{Kind: "Repository", UID: "repo-uid"}}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: resources.SecretName(w.run.Name),
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Repository", UID: "repo-uid"}}}}
 	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +89,8 @@ func TestGitAuthSecretIsDeletedWithItsRun(t *testing.T) {
 		t.Fatal(err, w.patches)
 	}
 	got, err := secrets.Get(t.Context(), secret.Name, metav1.GetOptions{})
-	if err != nil || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != w.run.UID || got.OwnerReferences[0].Kind != "PipelineRun" {
+	if err != nil || len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != w.run.UID ||
+		got.OwnerReferences[0].Kind != "PipelineRun" {
 		t.Errorf("%v: it belongs to %+v", err, got.OwnerReferences)
 	}
 }

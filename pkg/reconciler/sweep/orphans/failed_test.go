@@ -49,8 +49,8 @@ func TestFailureIsRetriedAnHourLater(t *testing.T) {
 	}
 }
 
-// A check can never be closed if its commit is gone, or made up by the annotations. It comes
-// neither first at once nor first each hour.
+// A check can never be closed if its commit is deleted, or an invention of the annotations. It is
+// not retried before all others, neither at once nor each hour.
 func TestCheckThatCannotBeClosedDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{fault.ReasonCommitUnknown, fault.ReasonGitUnavailable, fault.ReasonTimeout} {
@@ -102,8 +102,8 @@ func TestUnresponsiveGitServiceDelaysNoOtherNamespace(t *testing.T) {
 	}
 }
 
-// While a Git service may not be called, reports for it find no worker. When it may be called
-// again, other reports do not wait for them, because they are not requeued.
+// While a Git service is rate-limited, its reports get no worker. Afterwards they do not delay
+// other reports, because they are not requeued.
 func TestReportThatFoundNoWorkerDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

@@ -71,10 +71,12 @@ func newEnv(t *testing.T) *env {
 	t.Helper()
 	w := &env{t: t, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	w.run = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: tenant, Name: "build-1", UID: "run-uid", CreationTimestamp: metav1.NewTime(w.clock.Now().Add(-2 * time.Hour)),
-		Labels: map[string]string{plumbline.EventLabel: "push-1"},
+		Namespace: tenant, Name: "build-1", UID: "run-uid",
+		CreationTimestamp: metav1.NewTime(w.clock.Now().Add(-2 * time.Hour)),
+		Labels:            map[string]string{plumbline.EventLabel: "push-1"},
 		Annotations: map[string]string{
-			pipelinesascode.GitProvider: "own", pipelinesascode.Repository: "app", pipelinesascode.RepoURL: url, pipelinesascode.SHA: sha,
+			pipelinesascode.GitProvider: "own", pipelinesascode.Repository: "app", pipelinesascode.RepoURL: url,
+			pipelinesascode.SHA:          sha,
 			pipelinesascode.SourceBranch: "main", pipelinesascode.OriginalPRName: "build", pipelinesascode.CheckRunID: "7",
 		},
 	}}
@@ -85,15 +87,21 @@ func newEnv(t *testing.T) *env {
 func repository() *pacv1alpha1.Repository {
 	return &pacv1alpha1.Repository{
 		ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "app", UID: "repo-uid"},
-		Spec:       pacv1alpha1.RepositorySpec{URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}}},
+		Spec: pacv1alpha1.RepositorySpec{
+			URL: url, GitProvider: &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "token"}},
+		},
 	}
 }
 
 func claim() *v1alpha1.RepositoryClaim {
 	return &v1alpha1.RepositoryClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: v1alpha1.ClaimName(url)},
-		Spec:       v1alpha1.RepositoryClaimSpec{URL: url, Repository: v1alpha1.ClaimOwner{Namespace: tenant, Name: "app", UID: "repo-uid"}},
-		Status:     v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{ProjectIdentity: v1alpha1.ProjectIdentity{ID: 5, OwnerID: 3}, RepositoryUID: "repo-uid"}},
+		Spec: v1alpha1.RepositoryClaimSpec{
+			URL: url, Repository: v1alpha1.ClaimOwner{Namespace: tenant, Name: "app", UID: "repo-uid"},
+		},
+		Status: v1alpha1.RepositoryClaimStatus{Bound: &v1alpha1.BoundProject{
+			ProjectIdentity: v1alpha1.ProjectIdentity{ID: 5, OwnerID: 3}, RepositoryUID: "repo-uid",
+		}},
 	}
 }
 
@@ -102,12 +110,14 @@ func (w *env) start() {
 	own := fake.NewSimpleClientset(w.objects...)
 	var secrets []runtime.Object
 	for _, namespace := range append(w.secrets, tenant) {
-		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "token"}, Data: map[string][]byte{"provider.token": []byte("t")}})
+		secrets = append(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "token"},
+			Data: map[string][]byte{"provider.token": []byte("t")}})
 	}
 	kube := kubefake.NewSimpleClientset(secrets...)
 	services := map[string]provider.Provider{"own": {
 		Name: "own", BaseURL: func(string, string, v1alpha1.Project) string { return "https://git.example" },
-		Connect: func(_ context.Context, _ string, project v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
+		Connect: func(_ context.Context, _ string, project v1alpha1.Project, c provider.Credentials) (provider.Client,
+			error) {
 			w.observe = c.Observe
 			return provider.Client{Reporter: reporter{w, project}}, nil
 		},
@@ -115,10 +125,12 @@ func (w *env) start() {
 			return map[string]string{"id": id}, map[string]string{}
 		},
 	}}
-	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	none := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	w.closer = &orphans.Closer{
 		Events: own.PlumblineV1alpha1().GitEvents(system), Claims: own.PlumblineV1alpha1().RepositoryClaims(system),
-		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Secrets: kube.CoreV1(), Providers: services, Clock: w.clock,
+		Repositories: own.PipelinesascodeV1alpha1(), Runs: patcher{w: w}, Secrets: kube.CoreV1(), Providers: services,
+		Clock: w.clock,
 		Credentials: credentials.New(orphans.OneByOne(credentials.Options{
 			Namespace: system, Providers: services, Kube: kube.CoreV1(), Cache: paclisters.NewRepositoryLister(none),
 			Repositories: own.PipelinesascodeV1alpha1(), Clock: w.clock,
@@ -157,7 +169,9 @@ type patcher struct {
 
 func (p patcher) Namespace(string) metadata.ResourceInterface { return p }
 
-func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []byte, _ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) { //nolint:revive // client-go decides what it takes
+//nolint:revive // client-go decides what it takes
+func (p patcher) Patch(_ context.Context, _ string, _ types.PatchType, data []byte,
+	_ metav1.PatchOptions, _ ...string) (*metav1.PartialObjectMetadata, error) {
 	p.w.patches = append(p.w.patches, string(data))
 	return nil, p.w.denies
 }
@@ -175,10 +189,12 @@ func TestOrphanedCheckIsClosed(t *testing.T) {
 		t.Fatalf("%d reports and %d patches, want one each", len(w.puts), len(w.patches))
 	}
 	got := w.puts[0]
-	if got.project.ID != 5 || got.project.Owner != "acme" || got.project.Name != "app" || got.head.SHA != sha || got.id != "7" {
+	if got.project.ID != 5 || got.project.Owner != "acme" || got.project.Name != "app" || got.head.SHA != sha ||
+		got.id != "7" {
 		t.Errorf("reported at %+v", got)
 	}
-	if c := got.check; c.Conclusion != status.Cancelled || !c.OnlyOpen || c.ExternalID != "build-1" || !strings.HasSuffix(c.Name, " / build") || !strings.Contains(c.Text, "push-1 was deleted") {
+	if c := got.check; c.Conclusion != status.Cancelled || !c.OnlyOpen || c.ExternalID != "build-1" ||
+		!strings.HasSuffix(c.Name, " / build") || !strings.Contains(c.Text, "push-1 was deleted") {
 		t.Errorf("the report is %+v", c)
 	}
 	if !strings.Contains(w.patches[0], `"pipelinesascode.tekton.dev/state":"completed"`) {
@@ -195,11 +211,13 @@ func TestUnconfirmedRunIsNotReported(t *testing.T) {
 		"its event is there": func(w *env) {
 			w.objects = append(w.objects, &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "push-1"}})
 		},
-		"it is young":                    func(w *env) { w.run.CreationTimestamp = metav1.NewTime(w.clock.Now()) },
-		"its label is no name":           func(w *env) { w.run.Labels[plumbline.EventLabel] = "No_Name" },
-		"its Repository is gone":         func(w *env) { w.objects = []runtime.Object{claim()} },
-		"its Repository has another URL": func(w *env) { w.run.Annotations[pipelinesascode.RepoURL] = "https://git.example/other/app" },
-		"the URL is not claimed":         func(w *env) { w.objects = []runtime.Object{repository()} },
+		"it is young":            func(w *env) { w.run.CreationTimestamp = metav1.NewTime(w.clock.Now()) },
+		"its label is no name":   func(w *env) { w.run.Labels[plumbline.EventLabel] = "No_Name" },
+		"its Repository is gone": func(w *env) { w.objects = []runtime.Object{claim()} },
+		"its Repository has another URL": func(w *env) {
+			w.run.Annotations[pipelinesascode.RepoURL] = "https://git.example/other/app"
+		},
+		"the URL is not claimed": func(w *env) { w.objects = []runtime.Object{repository()} },
 		"another one has claimed it": func(w *env) {
 			c := claim()
 			c.Spec.Repository.Namespace = "others"

@@ -53,7 +53,7 @@ func TestRefusedPatchesAreRepeatedLater(t *testing.T) {
 	}
 }
 
-// They are retried after an hour, two, four, and then once a day.
+// Refused patches are retried after an hour, two, four, and then once a day.
 func TestRefusedPatchesBackOff(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t)

@@ -26,8 +26,11 @@ func givenUp() *v1alpha1.GitEvent {
 	event.Status.Phase, event.Status.Unreported = v1alpha1.PhaseSettled, true
 	event.MarkWaiting(v1alpha1.GitEventReported, "RepositoryGone", "it is gone")
 	event.Status.Runs = append(event.Status.Runs,
-		v1alpha1.Run{Namespace: tenant, Name: "never", Pipeline: "never", Refused: &v1alpha1.Refusal{Reason: "AdmissionDenied", Message: "no"}},
-		v1alpha1.Run{Namespace: tenant, Name: "gone", UID: "gone-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted}})
+		v1alpha1.Run{Namespace: tenant, Name: "never", Pipeline: "never",
+			Refused: &v1alpha1.Refusal{Reason: "AdmissionDenied", Message: "no"}},
+		v1alpha1.Run{
+			Namespace: tenant, Name: "gone", UID: "gone-uid", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted},
+		})
 	event.Status.Checks = []v1alpha1.Check{{Key: "build-1", ID: "7"}, {Key: "never", ID: "8"}, {Key: "gone", ID: "9"}}
 	return event
 }
@@ -73,7 +76,8 @@ func TestGivenUpReportIsRepeatedLater(t *testing.T) {
 		}
 	}
 	event := w.event()
-	if event.Status.Unreported || len(event.Status.Checks) != 0 || !event.Status.GetCondition(v1alpha1.GitEventReported).IsTrue() {
+	if event.Status.Unreported || len(event.Status.Checks) != 0 ||
+		!event.Status.GetCondition(v1alpha1.GitEventReported).IsTrue() {
 		t.Errorf("the event says %+v", event.Status)
 	}
 	if asked, err := w.report(); asked || err != nil {
@@ -92,7 +96,8 @@ func TestRemainingChecksAreReportedAnHourLater(t *testing.T) {
 		return nil
 	}
 	w.start()
-	if asked, err := w.report(); !asked || err == nil || len(w.event().Status.Checks) != 2 || !w.event().Status.Unreported {
+	if asked, err := w.report(); !asked || err == nil || len(w.event().Status.Checks) != 2 ||
+		!w.event().Status.Unreported {
 		t.Fatalf("asked %v, %v; left %+v", asked, err, w.event().Status.Checks)
 	}
 	w.refuses, w.puts = nil, nil
@@ -123,7 +128,8 @@ func TestRefusedCheckDelaysNoOther(t *testing.T) {
 	if _, err := w.report(); err == nil || len(w.puts) != 3 {
 		t.Errorf("%v; tried %+v", err, w.puts)
 	}
-	if event := w.event(); len(event.Status.Checks) != 1 || event.Status.Checks[0].Key != "build-1" || !event.Status.Unreported {
+	if event := w.event(); len(event.Status.Checks) != 1 || event.Status.Checks[0].Key != "build-1" ||
+		!event.Status.Unreported {
 		t.Errorf("left %+v", event.Status)
 	}
 	if asked, err := w.reportOf("push-2", "other-uid"); !asked || err != nil {

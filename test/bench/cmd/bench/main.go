@@ -27,12 +27,16 @@ func main() {
 	flag.StringVar(&c.repositories, "repositories", "100,1000,10000", "numbers of Repositories to measure with")
 	flag.StringVar(&c.settled, "settled", "1000,100000", "numbers of settled events to measure with")
 	flag.StringVar(&c.runs, "runs", "", "numbers of PipelineRuns of one event to measure the costs of, e.g. 1,10,100,200")
-	flag.DurationVar(&c.slow.Git, "git-delay", 0, "how long the Git service takes for each answer in the section runs; 200ms is like github.com")
-	flag.DurationVar(&c.slow.Create, "create-delay", 0, "how much longer the API server takes for each PipelineRun there, as with policies that look at it")
+	flag.DurationVar(&c.slow.Git, "git-delay", 0,
+		"how long the Git service takes for each answer in the section runs; 200ms is like github.com")
+	flag.DurationVar(&c.slow.Create, "create-delay", 0,
+		"how much longer the API server takes for each PipelineRun there, as with policies that look at it")
 	flag.StringVar(&c.only, "only", ".", "regular expression of the sections to measure, e.g. ^load-one")
-	flag.StringVar(&c.json, "json", "", "file that the figures are stored in; those of sections that are not measured now stay")
+	flag.StringVar(&c.json, "json", "",
+		"file that the figures are stored in; those of sections that are not measured now stay")
 	flag.StringVar(&c.page, "page", "", "file whose table is written anew with the figures of -json; nothing is measured")
-	flag.StringVar(&c.profiles, "profiles", "", "directory for CPU, heap and mutex profiles under a load of the first rate; nothing is measured")
+	flag.StringVar(&c.profiles, "profiles", "",
+		"directory for CPU, heap and mutex profiles under a load of the first rate; nothing is measured")
 	installation.Main("bench", c.run)
 }
 

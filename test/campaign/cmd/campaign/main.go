@@ -23,7 +23,8 @@ func main() {
 	seed := flag.Uint64("seed", 1, "what the schedule follows from")
 	minutes := flag.Float64("minutes", 5, "for how long deliveries are sent")
 	limits := flag.Int("limits", 0, "if not 0: instead of a campaign, so many deliveries while limits change and controllers are killed at each kind of call")
-	only := flag.String("acts", "", "numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
+	only := flag.String("acts", "",
+		"numbers of the schedule's `acts` that alone are done, with commas between; \"\" does all")
 	settle := flag.Duration("settle", 25*time.Minute, "for how long everything may take afterwards")
 	installation.Main("campaign", func(ctx context.Context) error {
 		p := player{seed: *seed, minutes: *minutes, limits: *limits}

@@ -95,7 +95,8 @@ func (c *call) define(f *flag.FlagSet) {
 	f.StringVar(&c.Canary.Name, "repository", "", "`name` of the canary Repository")
 	f.StringVar(&c.System, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
 	c.Faults = livecampaign.Names()
-	f.Func("faults", "`faults` to make, separated by commas (default "+strings.Join(c.Faults, ",")+")", func(list string) error {
+	f.Func("faults", "`faults` to make, separated by commas (default "+strings.Join(c.Faults, ",")+
+		")", func(list string) error {
 		c.Faults = strings.Split(list, ",")
 		return nil
 	})
@@ -103,7 +104,8 @@ func (c *call) define(f *flag.FlagSet) {
 	f.DurationVar(&c.Pause, "pause", 30*time.Second, "`time` between two faults")
 	f.DurationVar(&c.Hold, "refuse-for", time.Minute, "`time` for which patches are refused, each time")
 	f.DurationVar(&c.Deadline, "deadline", 3*time.Minute, "`time` within which a promise has to come true")
-	f.StringVar(&c.Push, "push-command", "", "shell `command` that makes one push to the canary's repository; empty makes none")
+	f.StringVar(&c.Push, "push-command", "",
+		"shell `command` that makes one push to the canary's repository; empty makes none")
 	f.DurationVar(&c.Every, "every", time.Minute, "`time` between two pushes of --push-command")
 	f.BoolVar(&c.yes, "yes", false, "start without asking")
 	f.BoolVar(&c.clean, "clean", false, "only remove what a campaign against this canary has left")

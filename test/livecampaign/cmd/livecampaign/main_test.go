@@ -13,7 +13,9 @@ func TestWrongFlagsAreRefused(t *testing.T) {
 	for words, args := range map[string][]string{
 		"--namespace and --repository name the canary": nil,
 		"give both": {"--namespace=canary"},
-		`no fault is called "etcd" (all: policy, secrets, po`: {"--namespace=canary", "--repository=app", "--faults=policy,etcd"},
+		`no fault is called "etcd" (all: policy, secrets, po`: {
+			"--namespace=canary", "--repository=app", "--faults=policy,etcd",
+		},
 		"must be above 0":                               {"--namespace=canary", "--repository=app", "--minutes=0"},
 		"--deadline and --every must":                   {"--namespace=canary", "--repository=app", "--deadline=0s"},
 		"livecampaign: the kubeconfig names no cluster": {"--namespace=canary", "--repository=app"},

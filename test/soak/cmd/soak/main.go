@@ -18,7 +18,8 @@ import (
 
 func main() {
 	minutes := flag.Float64("minutes", 30, "how long deliveries are sent")
-	without := flag.String("without", "", "the mitigation to leave out: readiness, preStop, drain-wait, both-waits or connection-close")
+	without := flag.String("without", "",
+		"the mitigation to leave out: readiness, preStop, drain-wait, both-waits or connection-close")
 	installation.Main("soak", func(ctx context.Context) error { return run(ctx, *minutes, *without) })
 }
 
