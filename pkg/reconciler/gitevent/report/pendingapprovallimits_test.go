@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 )
 
 // Once the Git service says that it is called too often, reports about untrusted users wait a
@@ -47,14 +48,21 @@ func TestLimitsArePerInstallation(t *testing.T) {
 	}
 }
 
-// The limiter has a bound.
+// The limiter has a bound, for pull requests and for the events of one of them.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	for n := range maxRemembered + 10 {
+	for n := range recent.DefaultMax + 10 {
 		d.Decide(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
 	}
-	if len(d.pulls) > maxRemembered || len(d.tickets) > maxRemembered {
-		t.Errorf("%d pull requests and %d events are remembered", len(d.pulls), len(d.tickets))
+	if n := d.waiting(); n != recent.DefaultMax {
+		t.Errorf("%d pull requests are remembered, want %d", n, recent.DefaultMax)
+	}
+	d = newDesk(t)
+	for n := range maxEvents + 10 {
+		d.Decide(report(fmt.Sprint("event-", n), fmt.Sprint("c-", n), "pull"), d.now)
+	}
+	if n := d.waiting(); n > maxEvents {
+		t.Errorf("%d events of a pull request are remembered", n)
 	}
 }
