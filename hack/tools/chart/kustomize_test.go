@@ -3,6 +3,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,4 +70,55 @@ func TestKustomizeAgreesWithChart(t *testing.T) {
 			t.Errorf("monitoring: the overlay (-) and the chart (+) differ in %s:\n%s", key, diff)
 		}
 	}
+}
+
+// The overlay of docs/install.md builds: the parts combine, and the images get their names.
+func TestKustomizeOverlayOfThePage(t *testing.T) {
+	dir := t.TempDir()
+	root, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(root, repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := block(t, "apiVersion: kustomize.config.k8s.io")
+	text = strings.NewReplacer("github.com/plumbline-ci/plumbline//", relative+"/", "?ref=v0.1.0", "").Replace(text)
+	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := build(t, dir)
+	for _, component := range []string{"receiver", "controller"} {
+		if got, want := container(t, all, component)["image"], "ghcr.io/plumbline-ci/plumbline/"+component+":v0.1.0"; got != want {
+			t.Errorf("the image is %v, want %s", got, want)
+		}
+	}
+	for _, key := range []string{"Route plumbline/plumbline-receiver", "PrometheusRule plumbline/plumbline"} {
+		if all[key] == nil {
+			t.Errorf("no %s", key)
+		}
+	}
+}
+
+// The values of docs/install.md are valid.
+func TestValuesOfThePage(t *testing.T) {
+	for _, begin := range []string{"github:", "caCertificates:"} {
+		rendered(t, "-f", values(t, block(t, begin)))
+	}
+}
+
+// block is the block of YAML in docs/install.md that begins so.
+func block(t *testing.T, begin string) string {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, "../../../docs/install.md"), "```yaml\n"+begin)
+	if !found {
+		t.Fatalf("docs/install.md has no block that begins with %s", begin)
+	}
+	text, _, _ = strings.Cut(text, "```")
+	return begin + text
 }
