@@ -31,6 +31,7 @@ func TestBinary(t *testing.T) {
 		out, said string
 	}{
 		"version":          {[]string{"version"}, 0, "plumb v1.2.3 (go", ""},
+		"--version":        {[]string{"--version"}, 0, "plumb v1.2.3 (go", ""},
 		"help":             {[]string{"plan", "--help"}, 0, "kubectl plumb plan", ""},
 		"a plan":           {[]string{"plan", "--push"}, 0, "a         yes     on-event includes push", ""},
 		"a PipelineRun":    {[]string{"plan", "--push", "-o=yaml"}, 0, "app.kubernetes.io/version: v1.2.3", "Assumed: the branch has no open pull request."},
