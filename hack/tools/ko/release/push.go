@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// push pushes each image to where release.yaml expects it, and attaches its SBOMs and the provenance.
-// It may be repeated.
+// push pushes each image to where release.yaml expects it, and attaches its SBOMs and the
+// provenance. It may be repeated.
 func (r release) push(options ...remote.Option) error {
 	images, err := imagesIn(r.dir)
 	if err != nil {
@@ -89,7 +89,12 @@ func requireUnused(tag name.Tag, digest v1.Hash, options []remote.Option) error 
 }
 
 // attach pushes a file as an artifact whose subject is an image.
-func (r release) attach(file, mediaType string, subject v1.Descriptor, to name.Repository, options []remote.Option) error {
+func (r release) attach(
+	file, mediaType string,
+	subject v1.Descriptor,
+	to name.Repository,
+	options []remote.Option,
+) error {
 	text, err := os.ReadFile(filepath.Join(r.dir, file))
 	if err != nil {
 		return err
