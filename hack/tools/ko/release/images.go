@@ -10,17 +10,20 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// image is an image for several platforms.
+// image is what one layout has: an index of images, or the image for a single platform.
 type image struct {
 	// name is the command's, for example receiver.
-	name   string
-	index  v1.ImageIndex
-	digest v1.Hash
+	name    string
+	content remote.Taggable
+	v1.Descriptor
+	// platforms are the images for each platform.
+	platforms []v1.Descriptor
 }
 
-// imagesIn reads the OCI layouts in dir. Each has one index, as hack/images.sh writes it.
+// imagesIn reads the OCI layouts in dir, which hack/images.sh writes.
 func imagesIn(dir string) ([]image, error) {
 	layouts, err := filepath.Glob(filepath.Join(dir, "*", "oci-layout"))
 	if err != nil {
@@ -31,30 +34,60 @@ func imagesIn(dir string) ([]image, error) {
 	}
 	var images []image
 	for _, file := range layouts {
-		path := filepath.Dir(file)
-		index, err := layout.ImageIndexFromPath(path)
+		i, err := imageIn(filepath.Dir(file))
 		if err != nil {
-			return nil, fmt.Errorf("opening the layout %s: %w", path, err)
+			return nil, fmt.Errorf("reading the layout %s: %w", filepath.Dir(file), err)
 		}
-		manifest, err := index.IndexManifest()
-		if err != nil {
-			return nil, fmt.Errorf("reading the layout %s: %w", path, err)
-		}
-		if len(manifest.Manifests) != 1 || !manifest.Manifests[0].MediaType.IsIndex() {
-			return nil, fmt.Errorf("the layout %s has not exactly one image for several platforms", path)
-		}
-		digest := manifest.Manifests[0].Digest
-		inner, err := index.ImageIndex(digest)
-		if err != nil {
-			return nil, fmt.Errorf("reading the layout %s: %w", path, err)
-		}
-		images = append(images, image{name: filepath.Base(path), index: inner, digest: digest})
+		images = append(images, i)
 	}
 	return images, nil
 }
 
+func imageIn(path string) (image, error) {
+	all, err := layout.ImageIndexFromPath(path)
+	if err != nil {
+		return image{}, err
+	}
+	manifest, err := all.IndexManifest()
+	if err != nil {
+		return image{}, err
+	}
+	if len(manifest.Manifests) != 1 {
+		return image{}, fmt.Errorf("it has %d images, want one", len(manifest.Manifests))
+	}
+	of := manifest.Manifests[0]
+	i := image{
+		name:       filepath.Base(path),
+		Descriptor: v1.Descriptor{MediaType: of.MediaType, Size: of.Size, Digest: of.Digest},
+	}
+	if of.MediaType.IsIndex() {
+		index, err := all.ImageIndex(of.Digest)
+		if err != nil {
+			return image{}, err
+		}
+		inner, err := index.IndexManifest()
+		if err != nil {
+			return image{}, err
+		}
+		i.content, i.platforms = index, inner.Manifests
+		return i, nil
+	}
+	single, err := all.Image(of.Digest)
+	if err != nil {
+		return image{}, err
+	}
+	config, err := single.ConfigFile()
+	if err != nil {
+		return image{}, err
+	}
+	platform := i.Descriptor
+	platform.Platform = config.Platform()
+	i.content, i.platforms = single, []v1.Descriptor{platform}
+	return i, nil
+}
+
 func (r release) reference(i image) string {
-	return fmt.Sprintf("%s/%s@%s", r.registry, i.name, i.digest)
+	return fmt.Sprintf("%s/%s@%s", r.registry, i.name, i.Digest)
 }
 
 const (

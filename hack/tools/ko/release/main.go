@@ -47,7 +47,12 @@ func run(args []string) error {
 	flags.StringVar(&r.dir, "dir", "", "the directory of the release")
 	flags.StringVar(&r.version, "version", "", "the version, for example v0.1.0")
 	flags.StringVar(&r.source, "source", "", "write: the root of the repository")
-	flags.StringVar(&r.registry, "registry", "", "write: where the images will be, for example ghcr.io/plumbline-ci/plumbline")
+	flags.StringVar(
+		&r.registry,
+		"registry",
+		"",
+		"write: where the images will be, for example ghcr.io/plumbline-ci/plumbline",
+	)
 	flags.StringVar(&r.commit, "commit", "", "write: the commit that was built")
 	flags.StringVar(&r.builder, "builder", "", "write: the URI of the builder, for the provenance")
 	if err := flags.Parse(args[1:]); err != nil {

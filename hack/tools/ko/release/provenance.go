@@ -38,7 +38,7 @@ func (r release) writeProvenance(images []image) error {
 	}
 	statement := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: predicateType}
 	for _, i := range images {
-		statement.Subject = append(statement.Subject, descriptor(r.registry+"/"+i.name, i.digest.Hex))
+		statement.Subject = append(statement.Subject, descriptor(r.registry+"/"+i.name, i.Digest.Hex))
 	}
 	for _, s := range sums {
 		statement.Subject = append(statement.Subject, descriptor(s.name, s.sha256))

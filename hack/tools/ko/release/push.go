@@ -14,11 +14,15 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+const (
+	sbomType       = "application/spdx+json"
+	provenanceType = "application/vnd.in-toto+json"
 )
 
 // push pushes each image to where release.yaml expects it, and attaches its SBOMs and the
@@ -33,9 +37,9 @@ func (r release) push(options ...remote.Option) error {
 		return err
 	}
 	for _, i := range images {
-		expected := regexp.MustCompile(`\S+/` + i.name + `@` + i.digest.String()).Find(text)
+		expected := regexp.MustCompile(`\S+/` + i.name + `@` + i.Digest.String()).Find(text)
 		if expected == nil {
-			return fmt.Errorf("%s does not use the image %s of this directory (%s)", manifests, i.name, i.digest)
+			return fmt.Errorf("%s does not use the image %s of this directory (%s)", manifests, i.name, i.Digest)
 		}
 		reference, err := name.NewDigest(string(expected))
 		if err != nil {
@@ -51,27 +55,19 @@ func (r release) push(options ...remote.Option) error {
 
 func (r release) pushImage(i image, to name.Repository, options []remote.Option) error {
 	tag := to.Tag(r.version)
-	if err := requireUnused(tag, i.digest, options); err != nil {
+	if err := requireUnused(tag, i.Digest, options); err != nil {
 		return err
 	}
-	if err := remote.WriteIndex(tag, i.index, options...); err != nil {
+	if err := remote.Push(tag, i.content, options...); err != nil {
 		return err
 	}
-	manifest, err := i.index.IndexManifest()
-	if err != nil {
-		return err
-	}
-	for _, of := range manifest.Manifests {
+	for _, of := range i.platforms {
 		sbom := fmt.Sprintf("%s-%s-%s.spdx.json", i.name, of.Platform.OS, of.Platform.Architecture)
-		if err := r.attach(sbom, "application/spdx+json", of, to, options); err != nil {
+		if err := r.attach(sbom, sbomType, of, to, options); err != nil {
 			return err
 		}
 	}
-	subject, err := partial.Descriptor(i.index)
-	if err != nil {
-		return err
-	}
-	return r.attach(provenance, "application/vnd.in-toto+json", *subject, to, options)
+	return r.attach(provenance, provenanceType, i.Descriptor, to, options)
 }
 
 // requireUnused returns an error if the tag is another image's: a version never changes.

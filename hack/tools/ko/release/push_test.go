@@ -13,11 +13,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
@@ -84,39 +86,60 @@ func TestReleaseIsPulledByDigest(t *testing.T) {
 			t.Errorf("the image %s is not pinned: %v", image, err)
 			continue
 		}
-		index, err := remote.Index(reference, options...)
+		pulled, err := remote.Get(reference, options...)
 		must(t, err)
-		must(t, validate.Index(index))
 		tagged, err := remote.Head(reference.Context().Tag(r.version), options...)
 		must(t, err)
-		if tagged.Digest.String() != reference.DigestStr() {
+		if tagged.Digest != pulled.Digest {
 			t.Errorf("%s is %s, want %s", r.version, tagged.Digest, reference)
 		}
-		if got := attached(t, reference, options); got != read(t, r, provenance) {
+		if got := attached(t, reference, provenanceType, options); got != read(t, r, provenance) {
 			t.Errorf("the provenance of %s is %q", reference, got)
 		}
-		manifest, err := index.IndexManifest()
-		must(t, err)
-		for _, of := range manifest.Manifests {
-			file := filepath.Base(reference.RepositoryStr()) + "-" + of.Platform.OS + "-" + of.Platform.Architecture + ".spdx.json"
-			if got := attached(t, reference.Digest(of.Digest.String()), options); got != read(t, r, file) {
-				t.Errorf("the SBOM of %s for %s is not %s", reference, of.Platform, file)
+		for digest, platform := range platformsOf(t, pulled) {
+			file := filepath.Base(reference.RepositoryStr()) + "-" + strings.ReplaceAll(platform, "/", "-") + ".spdx.json"
+			if got := attached(t, reference.Digest(digest), sbomType, options); got != read(t, r, file) {
+				t.Errorf("the SBOM of %s for %s is not %s", reference, platform, file)
 			}
 		}
 	}
 }
 
-// attached returns the content of the one artifact whose subject is the image.
-func attached(t *testing.T, subject name.Digest, options []remote.Option) string {
+// platformsOf pulls an index or an image, and returns the platforms by digest.
+func platformsOf(t *testing.T, pulled *remote.Descriptor) map[string]string {
+	t.Helper()
+	if !pulled.MediaType.IsIndex() {
+		image, err := pulled.Image()
+		must(t, err)
+		must(t, validate.Image(image))
+		config, err := image.ConfigFile()
+		must(t, err)
+		return map[string]string{pulled.Digest.String(): config.Platform().String()}
+	}
+	index, err := pulled.ImageIndex()
+	must(t, err)
+	must(t, validate.Index(index))
+	manifest, err := index.IndexManifest()
+	must(t, err)
+	platforms := map[string]string{}
+	for _, of := range manifest.Manifests {
+		platforms[of.Digest.String()] = of.Platform.String()
+	}
+	return platforms
+}
+
+// attached returns the content of the one artifact of a type whose subject is the image.
+func attached(t *testing.T, subject name.Digest, artifactType string, options []remote.Option) string {
 	t.Helper()
 	referrers, err := remote.Referrers(subject, options...)
 	must(t, err)
 	manifest, err := referrers.IndexManifest()
 	must(t, err)
-	if len(manifest.Manifests) != 1 {
-		t.Fatalf("%s has %d artifacts, want one", subject, len(manifest.Manifests))
+	found := slices.DeleteFunc(manifest.Manifests, func(of v1.Descriptor) bool { return of.ArtifactType != artifactType })
+	if len(found) != 1 {
+		t.Fatalf("%s has %d artifacts %s, want one", subject, len(found), artifactType)
 	}
-	artifact, err := remote.Image(subject.Digest(manifest.Manifests[0].Digest.String()), options...)
+	artifact, err := remote.Image(subject.Digest(found[0].Digest.String()), options...)
 	must(t, err)
 	layers, err := artifact.Layers()
 	must(t, err)
