@@ -4,7 +4,7 @@
 # for each platform, dist/images/<command>-<os>-<architecture>.spdx.json: what is pushed is the layout alone, because the
 # tools that push one refuse a layout with more than one image.
 #
-#   OUT        the directory to write into, an absolute path; dist/images
+#   OUT        the directory to write into, relative to the root (ko refuses capitals in the path); dist/images
 #   PLATFORMS  what to build for, separated by commas ("linux/amd64,linux/arm64"); this machine's architecture
 #   VERSION    written into the binaries; what git describes
 #
@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
-out=${OUT:-$root/dist/images}
+out=${OUT:-dist/images}
 
 commands=(receiver controller)
 platforms=${PLATFORMS:-linux/$(go env GOARCH)}
@@ -36,6 +36,6 @@ for command in "${commands[@]}"; do
   # One build at a time: the Go tool uses all processors as it is.
   reference=$(go tool -modfile=hack/tools/ko/go.mod ko build --jobs 1 --push=false --platform="$platforms" \
     --sbom=spdx --sbom-dir="$out" --oci-layout-path="$layout" "./cmd/$command")
-  go -C hack/tools/ko run ./sbom "$layout"
-  echo "${layout#"$root"/} ${reference##*@}"
+  go -C hack/tools/ko run ./sbom "$root/$layout"
+  echo "$layout ${reference##*@}"
 done

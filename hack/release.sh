@@ -4,7 +4,7 @@
 #
 #   VERSION          the version, for example v0.1.0; CHANGELOG.md must have a section of it
 #   REGISTRY         where the images will be pushed to; ghcr.io/plumbline-ci/plumbline
-#   OUT              the directory, an absolute path; it is replaced; dist/release
+#   OUT              the directory, relative to the root; it is replaced; dist/release
 #   PLATFORMS        platforms of the images
 #   PLUMB_PLATFORMS  platforms of plumb
 #   BUILDER          the URI of who builds, for the provenance
@@ -14,7 +14,7 @@ root=$PWD
 
 : "${VERSION:?is not set: name the version, for example VERSION=v0.1.0}"
 registry=${REGISTRY:-ghcr.io/plumbline-ci/plumbline}
-out=${OUT:-$root/dist/release}
+out=${OUT:-dist/release}
 plumb_platforms=${PLUMB_PLATFORMS:-linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64}
 builder=${BUILDER:-https://github.com/plumbline-ci/plumbline/blob/main/docs/releases.md#make-a-release}
 
@@ -45,8 +45,8 @@ for platform in "${all[@]}"; do
 done
 
 if [[ -d hack/tools/chart ]]; then
-  go -C hack/tools/chart run . package -version "$VERSION" -digests "$out/digests.txt" -out "$out"
+  go -C hack/tools/chart run . package -version "$VERSION" -digests "$root/$out/digests.txt" -out "$root/$out"
 fi
 
-go -C hack/tools/ko run ./release write -dir "$out" -source "$root" -version "$VERSION" -registry "$registry" \
+go -C hack/tools/ko run ./release write -dir "$root/$out" -source "$root" -version "$VERSION" -registry "$registry" \
   -commit "$(git rev-parse HEAD)" -builder "$builder"
