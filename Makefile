@@ -55,9 +55,13 @@ test-all: lint verify binaries tools unit ## all tests on both Git services and 
 	$(call timed,oracle,$(MAKE) oracle SEED=$(TODAY) SCENARIOS=20)
 	@echo "make test-all passed at $$(git rev-parse --short HEAD) with the seed $(TODAY)"
 
+# make test does not build a release twice.
+short := -short
+test-all: short :=
+
 .PHONY: tools
 tools: ## test the modules below hack/tools
-	$(call timed,tools,for tool in chart ko scan promrules; do go -C hack/tools/$$tool test ./... || exit 1; done)
+	$(call timed,tools,for tool in chart ko promrules scan; do go -C hack/tools/$$tool test $(short) ./... || exit 1; done)
 
 TEST ?=
 PKG ?= ./test/e2e
@@ -189,6 +193,17 @@ chart: ## check the Helm chart and package it into dist/ (VERSION=v0.1.0)
 	$(chart) lint
 	mkdir -p dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(chart) package -version $(or $(VERSION),v0.0.0) -out $(CURDIR)/dist
+
+.PHONY: release
+release: ## build a release of this commit into dist/release: VERSION=v0.1.0 (REGISTRY=ghcr.io/plumbline-ci/plumbline), and test it in a registry on loopback
+	./hack/release.sh
+	go -C hack/tools/ko test -count 1 ./release -release $(CURDIR)/dist/release
+
+.PHONY: publish
+publish: ## push the images of dist/release, and make the GitHub release VERSION=v0.1.0 of its files (docs/releases.md says how to log in)
+	@[[ '$(VERSION)' == *-* ]] || grep -q '^## \[$(VERSION:v%=%)\] - 20' CHANGELOG.md || { echo 'CHANGELOG.md has no date for $(VERSION)' >&2; exit 1; }
+	go -C hack/tools/ko run ./release push -dir $(CURDIR)/dist/release -version $(VERSION)
+	find dist/release -maxdepth 1 -type f -exec gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --notes-file dist/release/notes.md {} +
 
 DB ?= https://vuln.go.dev
 

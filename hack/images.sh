@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Builds the images of receiver and controller with ko, one OCI layout each: dist/images/<command>. It needs neither a
-# daemon nor a registry: the base is made by hack/tools/ko/base and found by ko in its cache. Beside each layout is an SBOM
+# daemon nor a registry: the base is made by hack/tools/ko/base and found by ko in its cache. Next to each layout is an SBOM
 # for each platform, dist/images/<command>-<os>-<architecture>.spdx.json: what is pushed is the layout alone, because the
 # tools that push one refuse a layout with more than one image.
 #
+#   OUT        the directory to write into, relative to the root (ko refuses capitals in the path); dist/images
 #   PLATFORMS  what to build for, separated by commas ("linux/amd64,linux/arm64"); this machine's architecture
 #   VERSION    written into the binaries; what git describes
 #
@@ -14,6 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+out=${OUT:-dist/images}
 
 commands=(receiver controller)
 platforms=${PLATFORMS:-linux/$(go env GOARCH)}
@@ -28,12 +30,12 @@ base=$(cd hack/tools/ko && go run ./base -layout "$KOCACHE/img")
 export KO_DEFAULTBASEIMAGE=$base
 
 for command in "${commands[@]}"; do
-  layout=dist/images/$command
+  layout=$out/$command
   rm -rf "$layout" "$layout"-*.spdx.json
   echo "building $layout ($platforms)" >&2
   # One build at a time: the Go tool uses all processors as it is.
   reference=$(go tool -modfile=hack/tools/ko/go.mod ko build --jobs 1 --push=false --platform="$platforms" \
-    --sbom=spdx --sbom-dir=dist/images --oci-layout-path="$layout" "./cmd/$command")
-  (cd hack/tools/ko && go run ./sbom "$root/$layout")
+    --sbom=spdx --sbom-dir="$out" --oci-layout-path="$layout" "./cmd/$command")
+  go -C hack/tools/ko run ./sbom "$root/$layout"
   echo "$layout ${reference##*@}"
 done

@@ -31,9 +31,10 @@ func TestBinary(t *testing.T) {
 		code      int
 		out, said string
 	}{
-		"version": {[]string{"version"}, 0, "plumb v1.2.3 (go", ""},
-		"help":    {[]string{"plan", "--help"}, 0, "kubectl plumb plan", ""},
-		"a plan":  {[]string{"plan", "--push"}, 0, "a         yes     on-event includes push", ""},
+		"version":   {[]string{"version"}, 0, "plumb v1.2.3 (go", ""},
+		"--version": {[]string{"--version"}, 0, "plumb v1.2.3 (go", ""},
+		"help":      {[]string{"plan", "--help"}, 0, "kubectl plumb plan", ""},
+		"a plan":    {[]string{"plan", "--push"}, 0, "a         yes     on-event includes push", ""},
 		"a PipelineRun": {[]string{"plan", "--push", "-o=yaml"}, 0, "app.kubernetes.io/version: v1.2.3",
 			"Assumed: the branch has no open pull request."},
 		"what must start":  {[]string{"plan", "--push", "--must-start=b"}, 1, "a         yes", "plumb: b would not start"},

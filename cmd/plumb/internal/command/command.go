@@ -70,6 +70,7 @@ func (p Process) say(format string, args ...any) {
 func (p Process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "plumb",
+		Version:       p.versionLine(),
 		Short:         "Show what Plumbline would do for an event",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -81,6 +82,7 @@ func (p Process) root() *cobra.Command {
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl plumb"}
 	}
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(p.plan(), p.version())
 	return root
@@ -114,17 +116,14 @@ func (p Process) version() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(
-				c.OutOrStdout(),
-				"plumb %s (%s %s/%s)\n",
-				p.Version,
-				runtime.Version(),
-				runtime.GOOS,
-				runtime.GOARCH,
-			)
+			_, err := io.WriteString(c.OutOrStdout(), p.versionLine())
 			return err
 		},
 	}
+}
+
+func (p Process) versionLine() string {
+	return fmt.Sprintf("plumb %s (%s %s/%s)\n", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // devel is the version of a build that is no release.

@@ -56,7 +56,7 @@ func write(path string) (v1.Hash, error) {
 		return v1.Hash{}, fmt.Errorf("opening the layout %s: %w", path, err)
 	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, architecture := range []string{"amd64", "arm64"} {
+	for _, architecture := range []string{"amd64", "arm64", "ppc64le", "s390x"} {
 		image, err := makeImage(architecture)
 		if err != nil {
 			return v1.Hash{}, fmt.Errorf("making the base for %s: %w", architecture, err)

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	slsa "github.com/in-toto/attestation/go/predicates/provenance/v1"
+	intoto "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+const (
+	provenance = "provenance.json"
+	checksums  = "SHA256SUMS"
+
+	predicateType = "https://slsa.dev/provenance/v1"
+	project       = "https://github.com/plumbline-ci/plumbline"
+	// buildType is explained under this heading.
+	buildType = project + "/blob/main/docs/releases.md#provenance"
+)
+
+// writeProvenance writes an in-toto statement about the images and all files. It has no times:
+// every build of the commit by the same builder writes the same.
+func (r release) writeProvenance(images []image) error {
+	sums, err := r.sums()
+	if err != nil {
+		return err
+	}
+	statement := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: predicateType}
+	for _, i := range images {
+		statement.Subject = append(statement.Subject, descriptor(r.registry+"/"+i.name, i.Digest.Hex))
+	}
+	for _, s := range sums {
+		statement.Subject = append(statement.Subject, descriptor(s.name, s.sha256))
+	}
+	if statement.Predicate, err = r.predicate(); err != nil {
+		return fmt.Errorf("making the provenance: %w", err)
+	}
+	if err := statement.Validate(); err != nil {
+		return fmt.Errorf("checking the provenance: %w", err)
+	}
+	text, err := protojson.Marshal(statement)
+	if err != nil {
+		return err
+	}
+	// protojson varies its white space from build to build.
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		return err
+	}
+	return r.writeFile(provenance, append(indented.Bytes(), '\n'))
+}
+
+func descriptor(name, sha256 string) *intoto.ResourceDescriptor {
+	return &intoto.ResourceDescriptor{Name: name, Digest: map[string]string{"sha256": sha256}}
+}
+
+func (r release) predicate() (*structpb.Struct, error) {
+	source := "git+" + project + "@refs/tags/" + r.version
+	external, err := structpb.NewStruct(map[string]any{"source": source, "version": r.version, "registry": r.registry})
+	if err != nil {
+		return nil, err
+	}
+	internal, err := structpb.NewStruct(map[string]any{"go": runtime.Version()})
+	if err != nil {
+		return nil, err
+	}
+	p := &slsa.Provenance{
+		BuildDefinition: &slsa.BuildDefinition{
+			BuildType:          buildType,
+			ExternalParameters: external,
+			InternalParameters: internal,
+			ResolvedDependencies: []*intoto.ResourceDescriptor{
+				{Uri: source, Digest: map[string]string{"gitCommit": r.commit}},
+			},
+		},
+		RunDetails: &slsa.RunDetails{Builder: &slsa.Builder{Id: r.builder}},
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	text, err := protojson.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	predicate := &structpb.Struct{}
+	return predicate, protojson.Unmarshal(text, predicate)
+}
+
+func (r release) writeChecksums([]image) error {
+	sums, err := r.sums()
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	for _, s := range sums {
+		fmt.Fprintf(&text, "%s  %s\n", s.sha256, s.name)
+	}
+	return r.writeFile(checksums, []byte(text.String()))
+}
+
+type sum struct{ name, sha256 string }
+
+// sums returns the checksums of the files that are written so far, by name.
+func (r release) sums() ([]sum, error) {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	var sums []sum
+	for _, entry := range entries {
+		if entry.IsDir() || entry.Name() == checksums {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(r.dir, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		of := sha256.Sum256(text)
+		sums = append(sums, sum{entry.Name(), hex.EncodeToString(of[:])})
+	}
+	return sums, nil
+}
