@@ -57,7 +57,7 @@ test-all: lint verify binaries tools unit ## all tests on both Git services and 
 
 .PHONY: tools
 tools: ## test the modules below hack/tools
-	$(call timed,tools,for tool in ko scan promrules; do go -C hack/tools/$$tool test ./... || exit 1; done)
+	$(call timed,tools,for tool in ko scan promrules schema; do go -C hack/tools/$$tool test ./... || exit 1; done)
 
 TEST ?=
 PKG ?= ./test/e2e
@@ -161,7 +161,7 @@ lint: ## check the budgets and rules of .golangci.yml
 	$(call timed,lint,$(lint_tool) run)
 
 .PHONY: generate
-generate: ## regenerate deep copies, clients and CRDs from pkg/apis, and docs/guarantees.md from the tests
+generate: ## regenerate deep copies, clients, CRDs and docs/schema from pkg/apis, and docs/guarantees.md from the tests
 	./hack/update-codegen.sh
 	go test -vet=off ./test/language -run TestGuarantees -update
 
