@@ -97,8 +97,8 @@ func tektonSchema() (node, error) {
 
 func reference(kind string) node { return node{"$ref": "#/definitions/" + kind} }
 
-// nested refers to the spec of a Pipeline and of a Task where they are inlined: Tekton's own schemas
-// take anything there.
+// nested refers to the spec of a Pipeline and of a Task where they are inlined: Tekton's own
+// schemas take anything there.
 func nested(specs node) node {
 	properties := func(s any) node { return s.(node)["properties"].(node) }
 	properties(specs["PipelineRun"])["pipelineSpec"] = reference("Pipeline")

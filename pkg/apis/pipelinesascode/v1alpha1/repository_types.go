@@ -65,7 +65,7 @@ type RepositorySpec struct {
 	// PipelineRuns without a Git event.
 	// +optional
 	Incomings *[]Incoming `json:"incoming,omitempty"`
-	// Custom template variables: {{ name }} in .tekton files stands for the value.
+	// Custom template variables: a placeholder with the name stands for the value in .tekton files.
 	// +optional
 	Params *[]Params `json:"params,omitempty"`
 	// How the events of the repository are handled.
@@ -123,7 +123,7 @@ type Incoming struct {
 
 // One custom template variable.
 type Params struct {
-	// The name of the variable, as in {{ name }}.
+	// The name of the variable, as in its placeholder.
 	Name string `json:"name"`
 	// The value of the variable.
 	// +optional
