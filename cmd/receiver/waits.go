@@ -103,8 +103,8 @@ func (c *cluster) waitsFor() (lines []string) {
 			lines = append(lines, one.String())
 		}
 	}
-	if problem := c.config.Load().Namespaces.Broken; c.configured() && problem != "" {
-		lines = append(lines, fmt.Sprintf("ConfigMap %s/%s: %s", c.namespace, config.Name, problem))
+	if c.configured() && c.config.Load().Namespaces.Broken != "" {
+		lines = append(lines, "ConfigMap "+c.namespace+"/"+config.Name+": serve-namespaces is not valid, and the log says why")
 	}
 	if !c.copies.Complete() {
 		lines = append(lines, "The copies of webhook secrets: the controllers have not made all of them. "+
