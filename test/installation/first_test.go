@@ -59,7 +59,7 @@ func rendered(ctx context.Context, t *testing.T) []*unstructured.Unstructured {
 	}
 	tool := filepath.Join(root, "hack", "tools", "chart")
 	must(t, testcache.Files(chart, tool))
-	command := exec.CommandContext(ctx, "go", "run", "-C", tool, ".", "template", product, chart, "-n", product)
+	command := exec.CommandContext(ctx, "go", "run", "-C", tool, ".", "template", "-n", product)
 	command.Stderr = os.Stderr
 	text, err := command.Output()
 	must(t, err)

@@ -86,8 +86,10 @@ func foreignConditions() []condition {
 	return []condition{
 		{
 			name: "Tekton is missing",
-			wreck: func(ctx context.Context, t *testing.T) { pipelineRuns = takeDefinition(ctx, t, "pipelineruns.tekton.dev") },
-			undo:  func(ctx context.Context, t *testing.T) { putDefinition(ctx, t, pipelineRuns) },
+			wreck: func(ctx context.Context, t *testing.T) {
+				pipelineRuns = takeDefinition(ctx, t, "pipelineruns.tekton.dev")
+			},
+			undo: func(ctx context.Context, t *testing.T) { putDefinition(ctx, t, pipelineRuns) },
 			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served", "install Tekton Pipelines 1.0.0 or later"},
 		},
 		{

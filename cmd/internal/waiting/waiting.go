@@ -54,11 +54,10 @@ func (l *List) Lines() []string {
 func (l *List) ForDefinitions(ctx context.Context, checker *preflight.Checker) error {
 	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
 		awaited, err := checker.Awaited(ctx)
-		if err != nil {
-			l.Set("The API server does not answer")
-			return false, nil
+		lines := []string{"The API server does not answer"}
+		if err == nil {
+			lines = nil
 		}
-		var lines []string
 		for _, f := range awaited {
 			lines = append(lines, f.String())
 		}
