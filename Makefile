@@ -61,7 +61,7 @@ test-all: short :=
 
 .PHONY: tools
 tools: ## test the modules below hack/tools
-	$(call timed,tools,for tool in chart ko promrules scan; do go -C hack/tools/$$tool test $(short) ./... || exit 1; done)
+	$(call timed,tools,for tool in chart ko promrules scan schema; do go -C hack/tools/$$tool test $(short) ./... || exit 1; done)
 
 TEST ?=
 PKG ?= ./test/e2e
@@ -165,7 +165,7 @@ lint: ## check the budgets and rules of .golangci.yml
 	$(call timed,lint,$(lint_tool) run)
 
 .PHONY: generate
-generate: ## regenerate deep copies, clients and CRDs from pkg/apis, and docs/guarantees.md from the tests
+generate: ## regenerate deep copies, clients, CRDs and docs/schema from pkg/apis, and docs/guarantees.md from the tests
 	./hack/update-codegen.sh
 	go test -vet=off ./test/language -run TestGuarantees -update
 

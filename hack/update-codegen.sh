@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates deep copies, clients, listers, informers, injection and CRDs from the types in pkg/apis.
+# Regenerates deep copies, clients, listers, informers, injection and CRDs from the types in pkg/apis, and the schemas for
+# editors in docs/schema.
 # With --verify it generates into a copy, changes nothing, and fails if the tree is not what would be generated.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,9 +9,10 @@ root=$PWD
 if [[ "${1:-}" == --verify ]]; then
   copy=$(mktemp -d)
   trap 'rm -rf "$copy"' EXIT
-  mkdir -p "$copy/pkg"
+  mkdir -p "$copy/pkg" "$copy/docs"
   cp -r go.mod go.sum hack config "$copy/"
   cp -r pkg/apis "$copy/pkg/"
+  cp -r docs/schema "$copy/docs/"
   cd "$copy"
 fi
 
@@ -45,9 +47,13 @@ done
 rm -rf "$crds" pkg/client
 mv "$new" pkg/client
 chmod 755 pkg/client
+built=$(mktemp -d)
+go -C hack/tools/schema build -o "$built/schema" .
+"$built/schema"
+rm -rf "$built"
 
 if [[ "${1:-}" == --verify ]]; then
-  for path in pkg/apis pkg/client config; do
+  for path in pkg/apis pkg/client config docs/schema; do
     diff -r "$root/$path" "$copy/$path" || { echo "generated code is out of date: run 'make generate' and commit the result" >&2; exit 1; }
   done
 fi

@@ -19,6 +19,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/internal/waiting"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/apicalls"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
@@ -58,7 +59,9 @@ func main() {
 		os.Exit(checker.Report(ctx, os.Stdout))
 	}
 	countCalls(cfg) // before anything copies the configuration
-	if err := waitForPaC(ctx, checker); err != nil {
+	waits := waiting.NewList(func(line string) { log.Printf("Waiting: %s", line) }, "The installation is being checked")
+	go serveProbes(injection.AddReadiness(ctx, readiness(ctx, waits)), o.healthPort)
+	if err := await(ctx, checker, waits); err != nil {
 		log.Fatalf("Not starting: %v", err)
 	}
 	go warnOfInstallation(ctx, checker)
@@ -75,7 +78,6 @@ func (o *options) run(ctx context.Context, cfg *rest.Config) {
 	// sharedmain would run the election with the client that the reconcilers use, and serve the
 	// probes on a fixed port.
 	ctx = sharedmain.WithHealthProbesDisabled(sharedmain.WithHADisabled(leaderelection.With(ctx, election)))
-	go serveProbes(ctx, o.healthPort)
 	sharedmain.MainWithConfig(ctx, component, cfg, o.controllers()...)
 	end() // MainWithConfig may have returned before ctx ended
 	election.Wait()

@@ -6,20 +6,32 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/internal/waiting"
 )
 
 // retryEvery is how often waitForPaC reads an API server that does not respond.
 const retryEvery = 2 * time.Second
 
+// await returns when the controllers can work. It returns an error if Pipelines-as-Code certainly
+// runs in this cluster.
+func await(ctx context.Context, checker *preflight.Checker, waits *waiting.List) error {
+	if err := waitForPaC(ctx, checker, waits); err != nil {
+		return err
+	}
+	return waits.ForDefinitions(ctx, checker)
+}
+
 // waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while
 // the API server does not respond: an outage is a reason neither to start next to it nor to exit.
-func waitForPaC(ctx context.Context, checker *preflight.Checker) error {
+func waitForPaC(ctx context.Context, checker *preflight.Checker, waits *waiting.List) error {
 	logged := ""
 	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
 		findings, err := checker.RunningPaC(ctx)
@@ -30,10 +42,26 @@ func waitForPaC(ctx context.Context, checker *preflight.Checker) error {
 		}
 		if err != nil && err.Error() != logged {
 			logged = err.Error()
-			log.Printf("Waiting: %v", err)
+			log.Printf("Looking for Pipelines-as-Code: %v", err)
+		}
+		if err != nil {
+			waits.Set("The API server does not answer")
 		}
 		return err == nil, nil
 	})
+}
+
+// readiness answers a probe: not ready as long as the controllers wait, and after SIGTERM.
+func readiness(ctx context.Context, waits *waiting.List) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		lines := waits.Lines()
+		if ctx.Err() != nil {
+			lines = []string{"The process ends"}
+		}
+		if len(lines) > 0 {
+			http.Error(w, "not ready:\n"+strings.Join(lines, "\n"), http.StatusServiceUnavailable)
+		}
+	}
 }
 
 // warnOfInstallation logs each finding once. Plumbline starts anyway: the checks of events say what

@@ -63,6 +63,7 @@ type cluster struct {
 	// undelivered signals to the controllers that webhooks may be undelivered.
 	undelivered *signal.Asker
 	copies      *secrets.Copies
+	waits       *waits
 }
 
 // newCluster makes no call.
@@ -108,6 +109,7 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 			cache.Indexers{}, func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }).
 			Informer(),
 		budget: quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil),
+		waits:  newWaits(),
 	}, nil
 }
 
@@ -137,9 +139,13 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	if err := c.watchSecrets(stop); err != nil {
 		return err
 	}
+	if err := c.watchAll(); err != nil {
+		return err
+	}
 	go c.open.Run(stop)
 	go c.undelivered.Run(stop)
 	go c.signalWhenSynced(stop)
+	go c.logWaits(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
@@ -149,7 +155,7 @@ func (c *cluster) start(stop <-chan struct{}) error {
 // signalWhenSynced signals once that webhooks may be undelivered: this may be the first receiver
 // after a time without any.
 func (c *cluster) signalWhenSynced(stop <-chan struct{}) {
-	if cache.WaitForCacheSync(stop, c.synced) {
+	if cache.WaitForCacheSync(stop, func() bool { return len(c.waitsFor()) == 0 }) {
 		c.undelivered.Ask()
 	}
 }
@@ -175,6 +181,7 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 			c.copies.Set(shard)
 		}
 	}
+	var informers []cache.SharedInformer
 	for shard := range webhooksecret.Shards {
 		one := cache.NewListWatchFromClient(
 			c.kube.CoreV1().RESTClient(),
@@ -189,6 +196,12 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 		if err != nil {
 			return fmt.Errorf("watching the copies of webhook secrets: %w", err)
 		}
+		informers = append(informers, informer)
+	}
+	if err := c.waits.watch("Secrets with the copies of webhook secrets", synced(informers), informers...); err != nil {
+		return err
+	}
+	for _, informer := range informers {
 		go informer.Run(stop)
 	}
 	go c.refresher.Run(stop)
@@ -209,16 +222,6 @@ func (c *cluster) configure(object any) {
 	if cm, ok := object.(*corev1.ConfigMap); ok {
 		c.config.OnConfigChanged(cm)
 	}
-}
-
-// synced reports whether the receiver can serve: every cache was filled once, the setting
-// serve-namespaces is valid, and the controllers have copied all webhook secrets. It stays true
-// through an outage.
-func (c *cluster) synced() bool {
-	return c.configured() && c.config.Load().Namespaces.Broken == "" && c.counted() &&
-		c.own.Plumbline().V1alpha1().RepositoryClaims().Informer().HasSynced() &&
-		c.repositories().HasSynced() &&
-		c.copies.Complete()
 }
 
 // trim removes what the receiver does not need and what takes most of an idle Repository: the

@@ -145,13 +145,17 @@ func newLogger() *zap.SugaredLogger {
 	return logger
 }
 
-// reportInstallation prints what is wrong with the installation as far as it concerns the receiver.
-// It returns the exit code.
-func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
-	checker, err := preflight.New(
+func newPreflight(s settings, cfg *rest.Config) (*preflight.Checker, error) {
+	return preflight.New(
 		cfg,
 		preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret},
 	)
+}
+
+// reportInstallation prints what is wrong with the installation as far as it concerns the receiver.
+// It returns the exit code.
+func reportInstallation(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.Config) int {
+	checker, err := newPreflight(s, cfg)
 	if err != nil {
 		logger.Errorw("preparing the preflight", zap.Error(err))
 		return 1
@@ -177,6 +181,10 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err != nil {
 		return fmt.Errorf("making the metrics: %w", err)
 	}
+	checker, err := newPreflight(s, cfg)
+	if err != nil {
+		return err
+	}
 	if err := apicalls.Count(cfg, otel.GetMeterProvider()); err != nil {
 		return err
 	}
@@ -193,11 +201,12 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err := cluster.start(stop); err != nil {
 		return err
 	}
+	go cluster.define(ctx, checker)
 	options := cluster.options(s)
 	options.Providers = []provider.Provider{github.New(github.Options{}), gitlab.New(gitlab.Options{})}
 	options.Metrics = counters
 	server := receiver.NewServer(receiver.NewHandler(options), counters)
-	server.Synced, server.DrainWait, server.Timeout, server.Logger = cluster.synced, s.drainWait, options.Timeout, logger
+	server.Waits, server.DrainWait, server.Timeout, server.Logger = cluster.waitsFor, s.drainWait, options.Timeout, logger
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {

@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -28,8 +30,9 @@ type Server struct {
 	StuckAfter time.Duration
 	// Timeout bounds each call of a delivery to the API server.
 	Timeout recorder.CallTimeout
-	// Synced reports whether the caches have been filled once. It stays true through an outage.
-	Synced func() bool
+	// Waits returns what the receiver waits for before it can verify and store deliveries, a line
+	// for each thing. It makes no call, and returns none from then on, also in an outage.
+	Waits  func() []string
 	Logger *zap.SugaredLogger
 
 	deliveries  http.Handler
@@ -137,18 +140,16 @@ func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 // ready answers a readiness probe. It never calls the API server: an outage would remove every
 // endpoint, where a 503 with Retry-After is the better answer.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	waits := s.Waits()
+	if !s.probe.passed() {
+		waits = append(waits, "The receiver's own request through its listener: none has succeeded lately")
+	}
 	switch {
 	case s.draining.Load():
-		notReady(w, "draining")
-	case !s.Synced():
-		notReady(w, "the caches are not filled yet")
-	case !s.probe.passed():
-		notReady(w, "no round trip through the listener has succeeded lately")
+		http.Error(w, "draining", http.StatusServiceUnavailable)
+	case len(waits) > 0:
+		http.Error(w, "not ready, waiting for:\n"+strings.Join(waits, "\n"), http.StatusServiceUnavailable)
 	default:
-		answer{status: http.StatusOK, message: "ready"}.write(w)
+		_, _ = io.WriteString(w, "ready\n")
 	}
-}
-
-func notReady(w http.ResponseWriter, why string) {
-	answer{status: http.StatusServiceUnavailable, message: why}.write(w)
 }

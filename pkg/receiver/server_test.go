@@ -50,6 +50,21 @@ func (s *served) get(path string) (status int, closing bool) {
 	return response.StatusCode, response.Close
 }
 
+// read returns the status and the text of an answer.
+func (s *served) read(path string) (status int, text string) {
+	s.t.Helper()
+	response, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
 // eventually polls until a path is answered with that status.
 func (s *served) eventually(path string, status int) {
 	s.t.Helper()
@@ -79,14 +94,22 @@ func (s *served) ended() error {
 	}
 }
 
+// /ready says what the receiver waits for, a line for each thing.
 func TestReadiness(t *testing.T) {
 	var synced atomic.Bool
+	waits := func() []string {
+		if synced.Load() {
+			return nil
+		}
+		return []string{"GitEvents: not read yet", "Repositories: not read yet"}
+	}
 	server := receiver.NewServer(http.NotFoundHandler(), nil)
-	server.Synced, server.DrainWait = synced.Load, time.Millisecond
+	server.Waits, server.DrainWait = waits, time.Millisecond
 	run := serve(t, server)
 	run.eventually("/live", http.StatusOK)
-	if status, _ := run.get("/ready"); status != http.StatusServiceUnavailable {
-		t.Errorf("/ready answers %d before the caches are filled", status)
+	const want = "waiting for:\nGitEvents: not read yet\nRepositories: not read yet\n"
+	if status, says := run.read("/ready"); status != http.StatusServiceUnavailable || !strings.HasSuffix(says, want) {
+		t.Errorf("/ready answers %d %q before the caches are filled, want 503 and at the end %q", status, says, want)
 	}
 	synced.Store(true)
 	run.eventually("/ready", http.StatusOK)
@@ -104,7 +127,7 @@ func TestRootAnswersLoadBalancers(t *testing.T) {
 		passedOn.Add(1)
 		w.WriteHeader(http.StatusTeapot)
 	}), nil)
-	server.Synced, server.DrainWait = func() bool { return false }, 0
+	server.Waits, server.DrainWait = func() []string { return []string{"GitEvents"} }, 0
 	run := serve(t, server)
 	response, err := http.Get(run.url + "/")
 	if err != nil {
@@ -151,7 +174,7 @@ func TestDrain(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	}), nil)
-	server.Synced, server.DrainWait = func() bool { return true }, 3*time.Second
+	server.Waits, server.DrainWait = func() []string { return nil }, 3*time.Second
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)
 	if _, closing := run.get("/hook"); closing {
@@ -199,7 +222,7 @@ func TestLivenessByProgress(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusAccepted)
 	}), nil)
-	server.Synced, server.DrainWait, server.StuckAfter = func() bool { return true }, 0, 200*time.Millisecond
+	server.Waits, server.DrainWait, server.StuckAfter = func() []string { return nil }, 0, 200*time.Millisecond
 	run := serve(t, server)
 	run.eventually("/ready", http.StatusOK)
 	if status, _ := run.get("/live"); status != http.StatusOK {

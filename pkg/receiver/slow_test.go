@@ -34,7 +34,7 @@ type front struct {
 func newFront(t *testing.T, limits *connlimit.Limits) *front {
 	e := newEnv(t)
 	server := receiver.NewServer(e.replica(), e.metrics)
-	server.Synced, server.DrainWait = func() bool { return true }, 0
+	server.Waits, server.DrainWait = func() []string { return nil }, 0
 	if limits != nil {
 		server.Bound(*limits, e.metrics)
 	}
@@ -188,7 +188,7 @@ func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
 func servePipes(ctx context.Context, t *testing.T) (f *front, listener pipes, wait func()) {
 	e, listener := newEnv(t), make(pipes)
 	server := receiver.NewServer(e.replica(), e.metrics)
-	server.Synced, server.DrainWait, server.Logger = func() bool { return true }, 0, e.logger()
+	server.Waits, server.DrainWait, server.Logger = func() []string { return nil }, 0, e.logger()
 	done := make(chan error)
 	go func() { done <- server.Serve(ctx, listener) }()
 	return &front{env: e, served: &served{url: "http://receiver"}}, listener, func() { <-done }

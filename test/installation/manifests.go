@@ -12,7 +12,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -137,15 +136,9 @@ func Deployment(name string) (*appsv1.Deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, object := range objects {
-		if object.GetKind() != "Deployment" || object.GetName() != name {
-			continue
-		}
-		deployment := &appsv1.Deployment{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, deployment); err != nil {
-			return nil, fmt.Errorf("Deployment %s: %w", name, err)
-		}
-		return deployment, nil
+	deployment := &appsv1.Deployment{}
+	if err := find(objects, "Deployment", name, deployment); err != nil {
+		return nil, fmt.Errorf("config/: %w", err)
 	}
-	return nil, fmt.Errorf("config/ has no Deployment %s", name)
+	return deployment, nil
 }

@@ -89,17 +89,9 @@ func foreignConditions() []condition {
 		{
 			name: "Tekton is missing",
 			wreck: func(ctx context.Context, t *testing.T) {
-				const name = "pipelineruns.tekton.dev"
-				var err error
-				pipelineRuns, err = definitionClient(t).Get(ctx, name, metav1.GetOptions{})
-				must(t, err)
-				deleteDefinition(ctx, t, name)
+				pipelineRuns = takeDefinition(ctx, t, "pipelineruns.tekton.dev")
 			},
-			undo: func(ctx context.Context, t *testing.T) {
-				pipelineRuns.SetResourceVersion("")
-				_, err := definitionClient(t).Create(ctx, pipelineRuns, metav1.CreateOptions{})
-				must(t, err)
-			},
+			undo: func(ctx context.Context, t *testing.T) { putDefinition(ctx, t, pipelineRuns) },
 			says: []string{"Tekton Pipelines is missing: version v1 of PipelineRun.tekton.dev is not served",
 				"install Tekton Pipelines 1.0.0 or later"},
 		},

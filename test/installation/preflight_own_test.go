@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -142,6 +143,22 @@ func deleteDefinition(ctx context.Context, t *testing.T, name string) {
 		}
 		return nil
 	})
+}
+
+// takeDefinition deletes a definition and returns it for putDefinition.
+func takeDefinition(ctx context.Context, t *testing.T, name string) *unstructured.Unstructured {
+	t.Helper()
+	definition, err := definitionClient(t).Get(ctx, name, metav1.GetOptions{})
+	must(t, err)
+	deleteDefinition(ctx, t, name)
+	return definition
+}
+
+func putDefinition(ctx context.Context, t *testing.T, definition *unstructured.Unstructured) {
+	t.Helper()
+	definition.SetResourceVersion("")
+	_, err := definitionClient(t).Create(ctx, definition, metav1.CreateOptions{})
+	must(t, err)
 }
 
 func patchDefinition(ctx context.Context, t *testing.T, name, patch string) {

@@ -19,6 +19,10 @@ type Finding struct {
 	Remedy string
 	// Fatal means that Plumbline must not run until it is fixed.
 	Fatal bool
+	// Awaited means that Plumbline cannot work before it is fixed, and waits.
+	Awaited bool
+	// Unchecked is why nothing is known about the object; nil for a problem that was found.
+	Unchecked error
 }
 
 // String returns the finding in one line.
@@ -53,5 +57,10 @@ func some(all []string, most int, separator string) string {
 
 // unknown returns a finding about what could not be checked, and why.
 func unknown(object string, err error, remedy string) Finding {
-	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy}
+	return Finding{
+		Object:    object,
+		Problem:   fmt.Sprintf("could not be checked: %v", err),
+		Remedy:    remedy,
+		Unchecked: err,
+	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
 // maxFields is how many missing fields a finding names.
@@ -41,7 +43,7 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		schema := served.kind(want.Spec.Group, version.Name, want.Spec.Names.Kind)
 		if schema == nil {
 			problem := fmt.Sprintf("is missing: version %s of %s is not served", version.Name, want.Spec.Names.Kind)
-			all = append(all, Finding{Object: object, Problem: problem, Remedy: apply})
+			all = append(all, Finding{Object: object, Problem: problem, Remedy: apply, Awaited: true})
 			continue
 		}
 		lacks := missing(version.Schema.OpenAPIV3Schema, schema, "")
@@ -62,6 +64,9 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		all = append(all, Finding{
 			Object: object,
 			Remedy: apply,
+			// Without a field of a GitEvent, what protects from losing or repeating it is not
+			// stored. A Repository may be of Pipelines-as-Code's definition.
+			Awaited: want.Spec.Group == plumbline.GroupName,
 			Problem: fmt.Sprintf(
 				"is of another version than this binary: %s lacks %s",
 				version.Name,

@@ -11,9 +11,11 @@ package preflight
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -92,6 +94,28 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 		return append([]Finding{finding}, c.others(ctx)...)
 	}
 	return c.others(ctx)
+}
+
+// Awaited returns what the component cannot work without: Plumbline's kinds with all fields that
+// this binary writes and, for the controller, those of Tekton. An error means that the API server
+// did not respond: call it again. What this account may not read is not awaited.
+func (c *Checker) Awaited(ctx context.Context) (awaited []Finding, err error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	all := c.definitions(ctx)
+	if c.Component == Controller {
+		all = append(all, c.tekton(ctx)...)
+	}
+	for _, f := range all {
+		var status apierrors.APIStatus
+		if f.Unchecked != nil && !errors.As(f.Unchecked, &status) {
+			return nil, f.Unchecked
+		}
+		if f.Awaited {
+			awaited = append(awaited, f)
+		}
+	}
+	return awaited, nil
 }
 
 func (c *Checker) others(ctx context.Context) []Finding {

@@ -254,3 +254,30 @@ func TestDefinitionsThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+// Plumbline waits for a definition that is missing, and for an API server that does not respond,
+// but not for what its account may not read.
+func TestAwaited(t *testing.T) {
+	resource := schema.GroupResource{Resource: "openapi"}
+	for name, tc := range map[string]struct {
+		answer  error
+		awaited bool
+		fails   bool
+	}{
+		"not served":    {answer: apierrors.NewNotFound(resource, "v3"), awaited: true},
+		"forbidden":     {answer: apierrors.NewForbidden(resource, "v3", errors.New("no"))},
+		"no connection": {answer: errors.New("connection refused"), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, _ := checker(t)
+			c.fetch = func(context.Context, string) ([]byte, error) { return nil, tc.answer }
+			awaited, err := c.Awaited(t.Context())
+			if (len(awaited) > 0) != tc.awaited || (err != nil) != tc.fails {
+				t.Errorf("%v, %v", awaited, err)
+			}
+			if tc.awaited && len(awaited) != len(c.want.definitions)+1 { // and Tekton
+				t.Errorf("%d are awaited: %v", len(awaited), awaited)
+			}
+		})
+	}
+}

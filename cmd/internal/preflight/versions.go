@@ -66,6 +66,7 @@ func (c *Checker) tekton(ctx context.Context) []Finding {
 					Object:  object,
 					Problem: fmt.Sprintf("is missing: version v1 of %s.tekton.dev is not served", kind),
 					Remedy:  install,
+					Awaited: true,
 				},
 			}
 		}

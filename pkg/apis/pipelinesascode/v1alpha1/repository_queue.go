@@ -12,33 +12,32 @@ import (
 // PipelineRuns.
 const MaxConcurrency = 1000
 
-// Queue is the slots and the waiting runs of one installation, for a Repository with a
-// concurrency_limit.
+// The slots and the waiting runs of one installation.
 type Queue struct {
-	// Installation is the namespace of the installation.
+	// The namespace of the installation.
 	Installation string `json:"installation"`
-	// Queued is how many runs wait for a slot.
+	// How many runs wait for a slot.
 	Queued int `json:"queued"`
-	// Slots are the runs that exist or may be created. A run keeps its slot until it is finished or
-	// can no longer be created.
+	// The runs that exist or may be created. A run keeps its slot until it is finished or can no
+	// longer be created.
 	// +optional
 	// +listType=map
 	// +listMapKey=run
 	Slots []Slot `json:"slots,omitempty"`
 }
 
-// Slot is the permission of one run to be created.
+// The permission of one run to be created.
 type Slot struct {
-	// Run is the name of the PipelineRun.
+	// The name of the PipelineRun.
 	Run string `json:"run"`
-	// Event is the name of its GitEvent.
+	// The name of its GitEvent.
 	Event string `json:"event"`
-	// Since is when the run got the slot, or when it was found running without one. Unset in an
-	// older object.
+	// When the run got the slot, or when it was found running without one. It is absent in an
+	// object of an earlier version.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
-	// FreeAt is set when a run was cancelled before its PipelineRun was seen. The slot is kept
-	// until then, because a create request that was sent may still arrive.
+	// When the slot is freed, if the run was cancelled before its PipelineRun was seen. A create
+	// request that was sent before may arrive until then.
 	// +optional
 	FreeAt *metav1.Time `json:"freeAt,omitempty"`
 }

@@ -4,58 +4,69 @@ package v1alpha1
 
 // Settings changes how the repository's events are handled.
 type Settings struct {
+	// Not acted on by Plumbline. In Pipelines-as-Code: other repositories that the token of a run
+	// may read.
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
-	// RunTokenPermissions are permissions at GitHub that the token of a run gets in addition to
-	// reading the repository: names and levels of a GitHub App's permissions, for example
-	// "pull_requests: write". The administrator limits them in run-token-permissions of the
-	// ConfigMap. PaC has no such field.
+	// Permissions at GitHub that the token of a run gets in addition to reading the repository:
+	// names and levels of a GitHub App's permissions, for example "pull_requests: write". The
+	// administrator limits them in run-token-permissions of the ConfigMap plumbline.
+	// Pipelines-as-Code has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	RunTokenPermissions map[string]PermissionLevel `json:"run_token_permissions,omitempty"`
+	// From which commit the .tekton directory is read: source reads it at the commit of the event,
+	// default_branch at the head of the default branch. The default is source.
 	// +optional
 	// +kubebuilder:validation:Enum=source;default_branch
 	PipelineRunProvenance string `json:"pipelinerun_provenance,omitempty"`
+	// One word that commands in comments begin with. With the value ci, /ci test is a command, and
+	// /test is not.
 	// +optional
 	GitOpsCommandPrefix string `json:"gitops_command_prefix,omitempty"`
-	// TestAny lets a comment start any pipeline by its name, even when the definitions are those of
-	// the default branch. Without it, a comment starts only pipelines for the event, and pipelines
-	// without an event. PaC has no such field.
+	// Whether the comment /test NAME may start any pipeline, even when the definitions are those of
+	// the default branch. By default, it then starts only pipelines for the event, and pipelines
+	// without an event. Pipelines-as-Code has no such field.
 	// +optional
 	TestAny *bool `json:"test_any,omitempty"`
-	// Policy lists the teams that may act. Without it, every user with write access may.
+	// The teams that may act. Without it, every user with write access may.
 	// +optional
 	Policy *Policy `json:"policy,omitempty"`
-	// Trusted are accounts and Apps that may start runs of their own pull requests as if they had
-	// write access: "renovate[bot]", "dependabot[bot]", or the name of a bot's account. It gives
-	// them nothing else. PaC has no such field.
+	// Accounts and Apps that may start runs of their own pull requests as if they had write access:
+	// "renovate[bot]", "dependabot[bot]", or the name of a bot's account. They get no other right.
+	// Pipelines-as-Code has no such field.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=255
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*(\[bot\])?$`
 	Trusted []string `json:"trusted,omitempty"`
+	// Settings for repositories at GitLab.
 	// +optional
 	Gitlab *GitlabSettings `json:"gitlab,omitempty"`
+	// Settings for repositories at GitHub.
 	// +optional
 	Github *CommentSettings `json:"github,omitempty"`
+	// Not acted on by Plumbline. In Pipelines-as-Code: settings for repositories at Gitea and
+	// Forgejo.
 	// +optional
 	Forgejo *ForgejoSettings `json:"forgejo,omitempty"`
+	// Not acted on by Plumbline. In Pipelines-as-Code: the analysis of runs by a language model.
 	// +optional
 	AIAnalysis *AIAnalysis `json:"ai,omitempty"`
-	// UntrustedServiceAccount is the ServiceAccount of runs of approved commits of untrusted users;
-	// the ServiceAccount in their definition is ignored. If it is empty, Tekton's default is used
-	// (default-service-account in its ConfigMap config-defaults). PaC has no such field.
+	// The ServiceAccount of runs of approved commits of untrusted users; the ServiceAccount in
+	// their definition is ignored. Without it, they get Tekton's default (default-service-account
+	// in its ConfigMap config-defaults). Pipelines-as-Code has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	UntrustedServiceAccount string `json:"untrusted_service_account,omitempty"`
-	// RunCeiling limits what an author's PipelineRun may ask for. Without it, only the
-	// installation's limits apply. PaC has no such field.
+	// Limits for what an author's PipelineRun may ask the cluster for. Without it, only the limits
+	// of the installation apply. Pipelines-as-Code has no such field.
 	// +optional
 	RunCeiling *RunCeiling `json:"run_ceiling,omitempty"`
-	// QueuePriority is a CEL expression with the variables of on-cel-expression. It returns a whole
-	// number from -100 to 100. When runs wait because of concurrency_limit, each point counts as
-	// five minutes of waiting. Unset is 0. PaC has no such field.
+	// A CEL expression with the variables of on-cel-expression that returns a whole number from
+	// -100 to 100. When runs wait because of concurrency_limit, each point counts as five minutes
+	// of waiting. The default is 0. Pipelines-as-Code has no such field.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	QueuePriority string `json:"queue_priority,omitempty"`
@@ -63,18 +74,17 @@ type Settings struct {
 
 // RunCeiling limits what the PipelineRuns of a Repository may ask the cluster for.
 type RunCeiling struct {
-	// ServiceAccounts are those that a PipelineRun may name; empty allows any. A PipelineRun that
-	// names none gets Tekton's default.
+	// The ServiceAccounts that a PipelineRun may name. Without it, any is allowed. A PipelineRun
+	// that names none gets Tekton's default.
 	// +optional
 	ServiceAccounts []string `json:"service_accounts,omitempty"`
-	// PodSecurity is a level of the Pod Security Standards. Values that it forbids are refused;
-	// empty forbids none.
+	// A level of the Pod Security Standards: what it forbids is refused. Without it, nothing is.
 	// +optional
 	// +kubebuilder:validation:Enum=baseline;restricted
 	PodSecurity string `json:"pod_security,omitempty"`
 }
 
-// PermissionLevel is the level of a permission.
+// The level of a permission.
 //
 // +kubebuilder:validation:Enum=read;write;admin
 type PermissionLevel string
@@ -83,18 +93,22 @@ type PermissionLevel string
 // GitLab groups, by their full paths. When there is a policy and one of its lists is missing or
 // empty, no user may do what that list is about.
 type Policy struct {
-	// OkToTest are the teams whose members may approve pull requests (/ok-to-test) and comment
-	// /test and /retest.
+	// The teams whose members may approve pull requests (/ok-to-test) and comment /test and
+	// /retest: slugs of GitHub's teams, full paths of GitLab's groups. A missing or empty list
+	// denies everyone.
 	// +optional
 	OkToTest []string `json:"ok_to_test,omitempty"`
-	// PullRequest are the teams whose members may start runs with their pull requests, labels and
-	// other comments.
+	// The teams whose members may start runs with their pull requests, labels and other comments:
+	// slugs of GitHub's teams, full paths of GitLab's groups. A missing or empty list denies
+	// everyone.
 	// +optional
 	PullRequest []string `json:"pull_request,omitempty"`
 }
 
 // CommentSettings says how comments are used.
 type CommentSettings struct {
+	// Not acted on by Plumbline. In Pipelines-as-Code: whether results are written as comments.
+	// Plumbline reports with checks, and answers commands in one comment.
 	// +optional
 	// +kubebuilder:validation:Enum="";disable_all;update
 	CommentStrategy string `json:"comment_strategy,omitempty"`
@@ -103,6 +117,8 @@ type CommentSettings struct {
 // GitlabSettings are the settings of GitLab repositories.
 type GitlabSettings struct {
 	CommentSettings `json:",inline"`
+	// Not acted on by Plumbline. In Pipelines-as-Code: whether the API token is renewed before it
+	// expires.
 	// +optional
 	TokenAutoRotation *bool `json:"token_auto_rotation,omitempty"`
 }
@@ -110,6 +126,7 @@ type GitlabSettings struct {
 // ForgejoSettings are the settings of Gitea and Forgejo repositories.
 type ForgejoSettings struct {
 	CommentSettings `json:",inline"`
+	// The User-Agent of calls to the Git service.
 	// +optional
 	UserAgent string `json:"user_agent,omitempty"`
 }
@@ -117,58 +134,77 @@ type ForgejoSettings struct {
 // AIAnalysis configures the analysis of runs by a language model. Plumbline stores it and ignores
 // it.
 type AIAnalysis struct {
+	// Whether runs are analysed.
 	Enabled bool `json:"enabled"`
+	// The service that has the model.
 	// +kubebuilder:validation:Enum=openai;gemini
 	Provider string `json:"provider"`
+	// The URL of the service. Without it, the public service is used.
 	// +optional
-	APIURL    string  `json:"api_url,omitempty"`
+	APIURL string `json:"api_url,omitempty"`
+	// The key of a Secret that has the service's token.
 	SecretRef *Secret `json:"secret_ref"`
+	// How many seconds one analysis may take.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=300
 	TimeoutSeconds int `json:"timeout_seconds,omitempty"`
+	// How many tokens one answer may have.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=4000
 	MaxTokens int `json:"max_tokens,omitempty"`
+	// The prompts, and when each is used.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=map
 	// +listMapKey=name
 	Roles []AnalysisRole `json:"roles"`
 }
 
-// AnalysisRole is one prompt.
+// One prompt.
 type AnalysisRole struct {
-	Name   string `json:"name"`
+	// The name of the prompt.
+	Name string `json:"name"`
+	// The text of the prompt.
 	Prompt string `json:"prompt"`
+	// The model that gets the prompt. Without it, the service's default is used.
 	// +optional
 	Model string `json:"model,omitempty"`
+	// A CEL expression: the prompt is used for the runs for which it is true.
 	// +optional
 	OnCEL string `json:"on_cel,omitempty"`
+	// Where the answer is written.
 	// +optional
 	// +kubebuilder:default=pr-comment
 	// +kubebuilder:validation:Enum=pr-comment
 	Output string `json:"output,omitempty"`
+	// What the model gets in addition to the prompt.
 	// +optional
 	ContextItems *ContextItems `json:"context_items,omitempty"`
 }
 
 // ContextItems says what the model gets in addition to the prompt.
 type ContextItems struct {
+	// Whether the model gets the commit.
 	// +optional
 	CommitContent bool `json:"commit_content,omitempty"`
+	// Whether the model gets the pull request.
 	// +optional
 	PRContent bool `json:"pr_content,omitempty"`
+	// Whether the model gets the errors of the run.
 	// +optional
 	ErrorContent bool `json:"error_content,omitempty"`
+	// How much of the logs the model gets.
 	// +optional
 	ContainerLogs *ContainerLogs `json:"container_logs,omitempty"`
 }
 
 // ContainerLogs says how much of the logs the model gets.
 type ContainerLogs struct {
+	// Whether the model gets logs.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
+	// How many lines of each log the model gets.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

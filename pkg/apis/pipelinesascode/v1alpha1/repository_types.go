@@ -23,7 +23,10 @@ type Repository struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// Which Git repository is served, and how its events are handled.
 	Spec RepositorySpec `json:"spec"`
+	// Whether Plumbline serves events of the URL, and which runs have slots if there is a
+	// concurrency_limit.
 	// +optional
 	Status RepositoryStatus `json:"status,omitempty"`
 }
@@ -39,26 +42,33 @@ type RepositoryList struct {
 }
 
 // RepositorySpec has the fields of the kind of Pipelines-as-Code (PaC), with PaC's names, defaults
-// and meanings.
+// and meanings. The comments of the fields are what kubectl explain prints.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.url) || size(self.url) == 0 || self.url.startsWith('https://') || self.url.startsWith('http://')",message="spec.url: must start with http:// or https://"
 type RepositorySpec struct {
-	// URL is the web URL of the Git repository. It may be empty only in Plumbline's own namespace.
+	// The web URL of the Git repository whose events run in this namespace, for example
+	// https://github.com/acme/app. It may be empty only in Plumbline's own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// ConcurrencyLimit is how many PipelineRuns of the Repository may run at once; unset is
-	// unlimited. A limit above 1,000 counts as 1,000. Plumbline creates a PipelineRun when it has a
-	// slot: see docs/running.md.
+	// How many PipelineRuns of the Repository may run at once. Without it, there is no limit. A
+	// value above 1,000 counts as 1,000. The other runs wait, and Plumbline creates their
+	// PipelineRuns when they have a slot.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ConcurrencyLimit *int `json:"concurrency_limit,omitempty"`
+	// Where the Git service is reached, and with which credentials. A repository that uses the
+	// GitHub App does not need it.
 	// +optional
 	GitProvider *GitProvider `json:"git_provider,omitempty"`
+	// Not acted on by Plumbline. In Pipelines-as-Code: which HTTP calls to /incoming start
+	// PipelineRuns without a Git event.
 	// +optional
 	Incomings *[]Incoming `json:"incoming,omitempty"`
+	// Custom template variables: a placeholder with the name stands for the value in .tekton files.
 	// +optional
 	Params *[]Params `json:"params,omitempty"`
+	// How the events of the repository are handled.
 	// +optional
 	Settings *Settings `json:"settings,omitempty"`
 }
@@ -66,55 +76,67 @@ type RepositorySpec struct {
 // GitProvider says where the repository is reached, and with which credentials, without a GitHub
 // App.
 type GitProvider struct {
+	// The Git service. Plumbline serves github and gitlab; the others are accepted for
+	// compatibility, and their events start nothing.
 	// +optional
 	// +kubebuilder:validation:Enum=github;gitlab;bitbucket-datacenter;bitbucket-cloud;gitea;forgejo
 	Type string `json:"type,omitempty"`
-	// URL is the API or base URL. If it is empty, the service's public URL is used.
+	// The base URL of the Git service, for example https://gitlab.example.com. Without it, the
+	// public service is used.
 	// +optional
 	URL string `json:"url,omitempty"`
+	// The user name that belongs to the token, for services that need one.
 	// +optional
 	User string `json:"user,omitempty"`
-	// Secret holds the API token. Its key is "provider.token" by default.
+	// The key of a Secret that has the API token. The default of key is provider.token.
 	// +optional
 	Secret *Secret `json:"secret,omitempty"`
-	// WebhookSecret holds the webhook's secret token. Its key is "webhook.secret" by default.
+	// The key of a Secret that has the webhook's secret token. The default of key is
+	// webhook.secret.
 	// +optional
 	WebhookSecret *Secret `json:"webhook_secret,omitempty"`
 }
 
 // Secret names a key of a Secret in the Repository's namespace.
 type Secret struct {
+	// The name of the Secret, in the namespace of the Repository.
 	Name string `json:"name"`
+	// The key in the Secret whose value is used.
 	// +optional
 	Key string `json:"key,omitempty"`
 }
 
-// Incoming allows a webhook call to start PipelineRuns.
+// One rule for HTTP calls that start PipelineRuns.
 type Incoming struct {
+	// The kind of the rule.
 	// +kubebuilder:validation:Enum=webhook-url
-	Type   string `json:"type"`
+	Type string `json:"type"`
+	// The key of a Secret that has the password of the calls.
 	Secret Secret `json:"secret"`
-	// Params are the names of the parameters that a call may set.
+	// The names of the params that a call may set.
 	// +optional
 	Params []string `json:"params,omitempty"`
-	// Targets are globs of branches.
+	// The branches that a call may name, as globs.
 	// +optional
 	Targets []string `json:"targets,omitempty"`
 }
 
-// Params is a custom template variable.
+// One custom template variable.
 type Params struct {
+	// The name of the variable, as in its placeholder.
 	Name string `json:"name"`
+	// The value of the variable.
 	// +optional
 	Value string `json:"value,omitempty"`
+	// The key of a Secret that has the value. The value is masked in reports.
 	// +optional
 	SecretRef *Secret `json:"secret_ref,omitempty"`
-	// Filter is a CEL expression. The variable has this value only for events for which the filter
-	// is true.
+	// A CEL expression with the variables of on-cel-expression. The variable has this value only
+	// for events for which the expression is true.
 	// +optional
 	Filter string `json:"filter,omitempty"`
-	// Untrusted also gives the value of secret_ref to runs of approved commits of untrusted users.
-	// By default they do not get it. PaC has no such field.
+	// Whether runs of approved commits of untrusted users get the value of secret_ref, too. The
+	// default is false. Pipelines-as-Code has no such field.
 	// +optional
 	Untrusted bool `json:"untrusted,omitempty"`
 }
@@ -124,14 +146,14 @@ type Params struct {
 type RepositoryStatus struct {
 	// Status has the conditions URL and Credentials, aggregated in Ready.
 	duckv1.Status `json:",inline"`
-	// Running is how many slots are taken, Queued how many runs wait for one: the sums of Queues.
-	// Both are absent without a limit.
+	// How many runs have a slot: the sum over queues. It is absent without a concurrency_limit.
 	// +optional
 	Running *int `json:"running,omitempty"`
+	// How many runs wait for a slot: the sum over queues. It is absent without a concurrency_limit.
 	// +optional
 	Queued *int `json:"queued,omitempty"`
-	// Queues has one entry for each Plumbline installation on the cluster; usually there is one.
-	// Each installation writes its own entry.
+	// The slots and waiting runs of each Plumbline installation on the cluster; usually there is
+	// one. Each installation writes its own entry.
 	// +optional
 	// +listType=map
 	// +listMapKey=installation

@@ -19,22 +19,22 @@ import (
 // the plan of the event that cancels, and in an annotation of each event whose runs it cancels
 // (plumbline.CancelAnnotation). See docs/adr/0035.
 type Cancellation struct {
-	// By is the login of the user who caused it; empty if the Git service does not say.
+	// The login of the user who caused it; empty if the Git service does not say.
 	// +optional
 	By string `json:"by,omitempty"`
-	// Names are the pipelines whose runs are cancelled; empty for all.
+	// The pipelines whose runs are cancelled; empty for all.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	Names []string `json:"names,omitempty"`
-	// Ref is the full branch or tag whose runs are cancelled, if the user requested it on a commit:
+	// The full branch or tag whose runs are cancelled, if the user requested it on a commit:
 	// several refs may be at the same commit. It is empty when the runs of a pull request are
 	// cancelled.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
-	// Why is a sentence for people, without a full stop: "octocat closed the pull request".
+	// A sentence for people, without a full stop: "octocat closed the pull request".
 	Why string `json:"why"`
-	// At is when it happened by the Git service's clock, in whole seconds. Events that happened
+	// When it happened by the Git service's clock, in whole seconds. Events that happened
 	// later are not cancelled.
 	At metav1.Time `json:"at"`
 }

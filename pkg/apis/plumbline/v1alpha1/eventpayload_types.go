@@ -18,14 +18,14 @@ const MaxChunkBytes = 256 << 10
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=eventpayloads,scope=Namespaced,categories=plumbline
+// +kubebuilder:resource:path=eventpayloads,scope=Namespaced
 // +kubebuilder:printcolumn:name="Event",type=string,JSONPath=`.metadata.labels.plumbline\.dev/event`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type EventPayload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Data is a part of the blob's gzip stream. The parts are concatenated in the order of their
+	// A part of the blob's gzip stream. The parts are concatenated in the order of their
 	// index.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="data is immutable"
 	// +kubebuilder:validation:MaxLength=349528

@@ -4,33 +4,33 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Check is one check and what the Git service has accepted of it.
+// One check and what the Git service has accepted of it.
 type Check struct {
-	// Key identifies the check within the event: the PipelineRun's name, or "event" for the event's
-	// own check.
+	// What identifies the check within the event: the PipelineRun's name, or "event" for the
+	// event's own check.
 	Key string `json:"key"`
-	// Name is the check's name at the Git service.
+	// The check's name at the Git service.
 	Name string `json:"name"`
-	// ID is the service's id; empty until the service has returned it.
+	// The service's id; empty until the service has returned it.
 	// +optional
 	ID string `json:"id,omitempty"`
-	// Intent is true from before the first attempt to post the check. An empty ID then means: look
+	// True from before the first attempt to post the check. An empty id then means: look
 	// it up first.
 	// +optional
 	Intent bool `json:"intent,omitempty"`
-	// Holder is the process that recorded the intent. Another process that finds no check waits,
+	// The process that recorded the intent. Another process that finds no check waits,
 	// because the holder's request may still be in flight.
 	// +optional
 	Holder string `json:"holder,omitempty"`
-	// RecheckAt is when no late request can arrive any more. The concluded check is then read once
+	// When no late request can arrive any more. The concluded check is then read once
 	// more and a duplicate closed, before the event settles. It is unset when no request can be
 	// late.
 	// +optional
 	RecheckAt *metav1.Time `json:"recheckAt,omitempty"`
-	// Accepted is the digest of the report that the service accepted last.
+	// The digest of the report that the service accepted last.
 	// +optional
 	Accepted string `json:"accepted,omitempty"`
-	// Concluded is true when that report had a conclusion.
+	// True when that report had a conclusion.
 	// +optional
 	Concluded bool `json:"concluded,omitempty"`
 }

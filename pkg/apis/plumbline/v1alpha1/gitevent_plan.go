@@ -8,68 +8,68 @@ import (
 
 // Plan is the result of the plan step.
 type Plan struct {
-	// HeadSHA is the commit that runs and that checks are reported on.
+	// The commit that runs and that checks are reported on.
 	HeadSHA string `json:"headSHA"`
-	// Ref is the full branch or tag ("refs/heads/main") that the event belongs to, if its delivery
+	// The full branch or tag ("refs/heads/main") that the event belongs to, if its delivery
 	// does not say: for a comment on a commit, and for a re-run of a push. It is empty for every
 	// other event.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
-	// At is when the plan was first stored with a run, or with the decision that there is none, by
+	// When the plan was first stored with a run, or with the decision that there is none, by
 	// the controller's clock. The Git service had headSHA by then. It is unset in events of earlier
 	// versions.
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
-	// DefinitionSHA is the commit at which .tekton was read.
+	// The commit at which .tekton was read.
 	// +optional
 	DefinitionSHA string `json:"definitionSHA,omitempty"`
-	// Reason is one word for the disposition ("NoPipelines", "NoMatch", "Selected",
+	// One word for the disposition ("NoPipelines", "NoMatch", "Selected",
 	// "PendingApproval").
 	Reason string `json:"reason"`
-	// Message is Reason as a sentence.
+	// The reason as a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Cancels says which runs of other events the event cancels; unset for most events.
+	// Which runs of other events the event cancels; unset for most events.
 	// +optional
 	Cancels *Cancellation `json:"cancels,omitempty"`
-	// Decisions has one entry for each pipeline that was found.
+	// One entry for each pipeline that was found.
 	// +optional
 	Decisions []Decision `json:"decisions,omitempty"`
-	// Manifests are the PipelineRuns exactly as they will be created: a JSON list, compressed with
-	// gzip, if that is smaller than MaxManifestBytes.
+	// The PipelineRuns exactly as they will be created: a JSON list, compressed with
+	// gzip, if that is smaller than 16 KiB.
 	// +optional
 	// +kubebuilder:validation:MaxLength=21848
 	// Its schema is that of GitEvent.payload.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	Manifests []byte `json:"manifests,omitempty"`
-	// Blobs have the PipelineRuns that do not fit into Manifests, each blob as a JSON list. There
+	// The PipelineRuns that do not fit into manifests, each blob as a JSON list. There
 	// is one blob for each time that something was decided.
 	// +optional
 	Blobs []BlobReference `json:"blobs,omitempty"`
-	// Secret is the name of the Secret, in the GitEvent's namespace, that has the values of secret
+	// The name of the Secret, in the GitEvent's namespace, that has the values of secret
 	// params. The PipelineRuns have markers in place of them. It is empty when there are none.
 	// +optional
 	Secret string `json:"secret,omitempty"`
-	// Approval says who approved headSHA, if its author may not start runs. Later events of the
+	// Who approved headSHA, if its author may not start runs. Later events of the
 	// pull request at the same commit use it too.
 	// +optional
 	Approval *Approval `json:"approval,omitempty"`
-	// OwnHead is true if a comment or a re-run is for a pull request from a branch of the
+	// True if a comment or a re-run is for a pull request from a branch of the
 	// repository itself, and needed no approval. The delivery does not say where the head is.
 	// +optional
 	OwnHead bool `json:"ownHead,omitempty"`
-	// EndsPending is true when the commit may have a check that waits for approval, which this
+	// True when the commit may have a check that waits for approval, which this
 	// event ends.
 	// +optional
 	EndsPending bool `json:"endsPending,omitempty"`
-	// Priority is the value of the Repository's settings.queue_priority when the first run was
+	// The value of the Repository's settings.queue_priority when the first run was
 	// decided, from -100 to 100. It does not change afterwards. It is unset until it has been
 	// evaluated.
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
-	// StartedBy is set on an event that waits for approval: the GitEvent that has started its
+	// Set on an event that waits for approval: the GitEvent that has started its
 	// commit since.
 	// +optional
 	StartedBy string `json:"startedBy,omitempty"`
@@ -80,19 +80,19 @@ const MaxPriority = 100
 
 // Approval is the approval of one commit of a pull request by a user who may start runs.
 type Approval struct {
-	// By is the login of the user who approved it.
+	// The login of the user who approved it.
 	By string `json:"by"`
-	// SHA is the commit that was approved, if the approval is of another commit and is remembered
-	// for headSHA (S22). It is empty if headSHA itself was approved.
+	// The commit that was approved, if the approval is of another commit and is remembered
+	// for headSHA. It is empty if headSHA itself was approved.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	SHA string `json:"sha,omitempty"`
-	// Event is the GitEvent of the comment that approved it.
+	// The GitEvent of the comment that approved it.
 	Event string `json:"event"`
-	// BaseRef and HeadProjectID are the pull request's target branch and source repository at that
-	// time.
-	BaseRef       string `json:"baseRef"`
-	HeadProjectID int64  `json:"headProjectID"`
+	// The pull request's target branch at that time.
+	BaseRef string `json:"baseRef"`
+	// The Git service's id of the pull request's source repository at that time.
+	HeadProjectID int64 `json:"headProjectID"`
 }
 
 // MaxManifestBytes is the limit below which a status stores its compressed manifests itself. A
@@ -100,22 +100,23 @@ type Approval struct {
 // waiting events take at most 8 MiB for this.
 const MaxManifestBytes = 16 << 10
 
-// Decision says why a pipeline was selected or not.
+// Why one pipeline was selected or not.
 type Decision struct {
-	// File is the path in the repository, Document the 0-based index of the YAML document in it.
-	File     string `json:"file"`
-	Document int    `json:"document"`
-	// Pipeline is the author's name or generateName.
+	// The path of the file in the repository.
+	File string `json:"file"`
+	// The index of the YAML document in the file; the first one is 0.
+	Document int `json:"document"`
+	// The author's name or generateName.
 	// +optional
 	Pipeline string `json:"pipeline,omitempty"`
-	// Reason is "selected" with the clauses that matched; or the first clause that did not match,
+	// "selected" with the clauses that matched; or the first clause that did not match,
 	// with its values; or what an open decision waits for.
 	Reason string `json:"reason"`
-	// Selected is the future Reason of a pipeline that is selected but still open. Its Reason says
-	// what it waits for.
+	// The future reason of a pipeline that is selected but still open. Its reason says what it
+	// waits for.
 	// +optional
 	Selected string `json:"selected,omitempty"`
-	// Open is true while something that the decision or its PipelineRun depends on could not be
+	// True while something that the decision or its PipelineRun depends on could not be
 	// read. Other pipelines do not wait for it.
 	// +optional
 	Open bool `json:"open,omitempty"`

@@ -6,33 +6,33 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Reply is the state of the answer to a command: what it started, and why not more. All commands of
 // a pull request are answered in one comment, which is edited. Only one event at a time writes it:
-// the one with Begun. See docs/adr/0038.
+// the one with Begun (ADR 38).
 type Reply struct {
-	// Command is the command as written ("/test build"), without its arguments.
+	// The command as written ("/test build"), without its arguments.
 	Command string `json:"command"`
-	// Untrusted is true if the user may give the command only because it is the user's own pull
+	// True if the user may give the command only because it is the user's own pull
 	// request. Few such commands are answered in a minute.
 	// +optional
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Begun is when the event got the right to write the comment; unset while it does not have it.
+	// When the event got the right to write the comment; unset while it does not have it.
 	// +optional
 	Begun *metav1.Time `json:"begun,omitempty"`
-	// Holder is the process that got it. Another process waits until the holder's requests can no
+	// The process that got it. Another process waits until the holder's requests can no
 	// longer take effect.
 	// +optional
 	Holder string `json:"holder,omitempty"`
-	// LateUntil is until when a request with an unknown result may take effect. Nothing is written
+	// Until when a request with an unknown result may take effect. Nothing is written
 	// before.
 	// +optional
 	LateUntil *metav1.Time `json:"lateUntil,omitempty"`
-	// FailingSince is when the Git service started to refuse the comment, for any reason; unset
+	// When the Git service started to refuse the comment, for any reason; unset
 	// while nothing fails.
 	// +optional
 	FailingSince *metav1.Time `json:"failingSince,omitempty"`
-	// Accepted is the digest of the answer that the Git service accepted for this command.
+	// The digest of the answer that the Git service accepted for this command.
 	// +optional
 	Accepted string `json:"accepted,omitempty"`
-	// GivenUp is why the command is not answered, in one word ("PermissionMissing").
+	// Why the command is not answered, in one word ("PermissionMissing").
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
 }

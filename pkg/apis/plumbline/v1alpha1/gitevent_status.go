@@ -15,55 +15,55 @@ type GitEventStatus struct {
 	// Status has the conditions Planned, Created, Reported (aggregated in Ready) and Annotated (not
 	// aggregated).
 	duckv1.Status `json:",inline"`
-	// Phase is "Settled" when nothing is left to do. Controllers watch only unsettled events.
+	// "Settled" when nothing is left to do. Controllers watch only unsettled events.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
-	// Disposition is what Plumbline decided to do about the event. The plan sets it. It changes
+	// What Plumbline decided to do about the event. The plan sets it. It changes
 	// later only to Refused, when it turns out that none of the runs can be created.
 	// +optional
 	Disposition Disposition `json:"disposition,omitempty"`
-	// Outcome summarizes the status for people: "Succeeded", "Failed: 1 of 3", "Running", "Waiting:
+	// A summary of the status for people: "Succeeded", "Failed: 1 of 3", "Running", "Waiting:
 	// <reason>", "Ignored: <reason>". It is derived from the other fields; programs read those.
 	// +optional
 	Outcome string `json:"outcome,omitempty"`
-	// Ref is the event's branch, tag or pull request, for people: "main", "tags/v1" or "#12".
+	// The event's branch, tag or pull request, for people: "main", "tags/v1" or "#12".
 	// +optional
 	Ref string `json:"ref,omitempty"`
-	// Plan is what Plumbline will do, stored before it does anything.
+	// What Plumbline will do, stored before it does anything.
 	// +optional
 	Plan *Plan `json:"plan,omitempty"`
-	// Runs are the planned PipelineRuns, in the order in which they were decided.
+	// The planned PipelineRuns, in the order in which they were decided.
 	// +optional
 	Runs []Run `json:"runs,omitempty"`
-	// Checks are the checks that were reported or are about to be.
+	// The checks that were reported or are about to be.
 	// +optional
 	Checks []Check `json:"checks,omitempty"`
-	// Reply is the answer to the command, if the event is a command by a user who may give it;
+	// The answer to the command, if the event is a command by a user who may give it;
 	// unset for every other event.
 	// +optional
 	Reply *Reply `json:"reply,omitempty"`
-	// Waits are the steps that wait, and when each is retried.
+	// The steps that wait, and when each is retried.
 	// +optional
 	// +listType=map
 	// +listMapKey=step
 	Waits []Wait `json:"waits,omitempty"`
-	// Panics is how many reconciles of the event have panicked. Counting stops at the number at
+	// How many reconciles of the event have panicked. Counting stops at the number at
 	// which an event without a plan is given up.
 	// +optional
 	Panics int32 `json:"panics,omitempty"`
-	// Begun is how many attempts to plan the event were started and never finished, because the
+	// How many attempts to plan the event were started and never finished, because the
 	// process was killed. It is counted for events that another process may have worked on.
 	// Counting stops at the number at which the event is given up.
 	// +optional
 	Begun int32 `json:"begun,omitempty"`
-	// SettledAt is when Phase became Settled.
+	// When phase became Settled.
 	// +optional
 	SettledAt *metav1.Time `json:"settledAt,omitempty"`
-	// LateSecrets is true while a paused process may still create a secret for the settled event.
+	// True while a paused process may still create a secret for the settled event.
 	// The sweep deletes such secrets for a while and then clears the field.
 	// +optional
 	LateSecrets bool `json:"lateSecrets,omitempty"`
-	// Unreported is true when the event settled although the results of its checks could not be
+	// True when the event settled although the results of its checks could not be
 	// reported. Checks then has the checks that are still pending. The sweep reports them when it
 	// can and then clears the field.
 	// +optional
@@ -103,53 +103,54 @@ const (
 	DispositionSuperseded Disposition = "Superseded"
 )
 
-// Run is one planned PipelineRun and its result.
+// One planned PipelineRun and its result.
 type Run struct {
-	// Pipeline is the author's name or generateName as written. The check is named after it.
+	// The author's name or generateName as written. The check is named after it.
 	Pipeline string `json:"pipeline"`
-	// Namespace and Name identify the PipelineRun; the name is deterministic.
+	// The namespace of the PipelineRun.
 	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Note is a sentence about how the run was planned, which every report of the run repeats.
+	// The name of the PipelineRun. It is the same each time that the run is planned.
+	Name string `json:"name"`
+	// A sentence about how the run was planned, which every report of the run repeats.
 	// +optional
 	Note string `json:"note,omitempty"`
-	// Secret is the name of the git-auth secret that the run mounts; empty if there is none.
+	// The name of the git-auth secret that the run mounts; empty if there is none.
 	// +optional
 	Secret string `json:"secret,omitempty"`
-	// SecretRenewAt is when the secret of an unfinished run gets a new token: well before the last
+	// When the secret of an unfinished run gets a new token: well before the last
 	// one expires. Unset means at once.
 	// +optional
 	SecretRenewAt *metav1.Time `json:"secretRenewAt,omitempty"`
-	// SecretOwned is true when the PipelineRun is an owner of its secret, next to the Repository.
+	// True when the PipelineRun is an owner of its secret, next to the Repository.
 	// The secret then stays when the Repository is deleted.
 	// +optional
 	SecretOwned bool `json:"secretOwned,omitempty"`
-	// Unresolved is true while something that the pipeline refers to could not be read. The run is
+	// True while something that the pipeline refers to could not be read. The run is
 	// selected, but its PipelineRun is not known yet.
 	// +optional
 	Unresolved bool `json:"unresolved,omitempty"`
-	// UID is the PipelineRun's, set when it is known to exist.
+	// The UID of the PipelineRun, set when it is known to exist.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
-	// Refused is set when the author's definition was refused before or at creation. Nothing else
+	// Set when the author's definition was refused before or at creation. Nothing else
 	// sets it.
 	// +optional
 	Refused *Refusal `json:"refused,omitempty"`
-	// Result is the terminal state. It is stored here so that it survives when the PipelineRun is
+	// The terminal state. It is stored here so that it survives when the PipelineRun is
 	// deleted.
 	// +optional
 	Result *Result `json:"result,omitempty"`
-	// MaxKeepRuns is how many finished runs of the pipeline its author wants to keep. It is -1 if
+	// How many finished runs of the pipeline its author wants to keep. It is -1 if
 	// the annotation is not a number of runs; then all are kept. It is unset without the
 	// annotation, and for a settled event.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1
 	MaxKeepRuns *int64 `json:"maxKeepRuns,omitempty"`
-	// CancelInProgress is true if the run cancels older runs of the same pipeline and pull request,
+	// True if the run cancels older runs of the same pipeline and pull request,
 	// branch or tag.
 	// +optional
 	CancelInProgress bool `json:"cancelInProgress,omitempty"`
-	// Patched is the digest of the metadata that was last written to the PipelineRun.
+	// The digest of the metadata that was last written to the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`
 }
@@ -161,9 +162,9 @@ func (r *Run) Creatable() bool {
 
 // Refusal says why the author's definition was refused.
 type Refusal struct {
-	// Reason is one word for machines ("BadYAML", "AdmissionDenied").
+	// One word for machines ("BadYAML", "AdmissionDenied").
 	Reason string `json:"reason"`
-	// Message is the original text of the error.
+	// The original text of the error.
 	Message string `json:"message"`
 }
 
@@ -186,20 +187,24 @@ const (
 
 // Result is the terminal state of a PipelineRun.
 type Result struct {
+	// How the PipelineRun ended.
 	Outcome Outcome `json:"outcome"`
-	// Reason and Message are those of Tekton's Succeeded condition.
+	// The reason of Tekton's condition Succeeded.
 	// +optional
 	Reason string `json:"reason,omitempty"`
+	// The message of Tekton's condition Succeeded.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// When the PipelineRun started.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// When the PipelineRun finished.
 	// +optional
 	CompletedAt *metav1.Time `json:"completedAt,omitempty"`
-	// Text is the body of the final report (task table, diagnosis).
+	// The body of the final report (task table, diagnosis).
 	// +optional
 	Text string `json:"text,omitempty"`
-	// Brief is what failed, in one line of plain text, for Git services that show only one line.
+	// What failed, in one line of plain text, for Git services that show only one line.
 	// +optional
 	Brief string `json:"brief,omitempty"`
 }

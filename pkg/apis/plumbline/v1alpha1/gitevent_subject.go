@@ -8,34 +8,39 @@ import (
 
 // RepositoryReference names the Repository object that an event belongs to.
 type RepositoryReference struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       types.UID `json:"uid"`
-	// URL is the Repository's spec.url when the event was received.
+	// The namespace of the Repository.
+	Namespace string `json:"namespace"`
+	// The name of the Repository.
+	Name string `json:"name"`
+	// The UID of the Repository.
+	UID types.UID `json:"uid"`
+	// The Repository's spec.url when the event was received.
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
 }
 
 // Project is a repository at a Git service.
 type Project struct {
-	// Owner is the organization, user or group path ("acme", "group/sub").
+	// The organization, user or group path ("acme", "group/sub").
 	// +kubebuilder:validation:MaxLength=1024
 	Owner string `json:"owner"`
+	// The name of the repository at the Git service ("app").
 	// +kubebuilder:validation:MaxLength=255
 	Name string `json:"name"`
-	// ID is the service's numeric id.
+	// The service's numeric id of the repository.
 	ID int64 `json:"id"`
-	// OwnerID is the service's numeric id of the organization, user or group. It is 0 if the
+	// The service's numeric id of the organization, user or group. It is 0 if the
 	// delivery does not contain it (GitLab's; the plan then reads it).
 	// +optional
 	OwnerID int64 `json:"ownerID,omitempty"`
-	// URL is the web URL ("https://github.com/acme/app").
+	// The web URL ("https://github.com/acme/app").
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url"`
-	// CloneURL is the URL for git clone over HTTP if it is not URL; empty for GitHub and GitLab.
+	// The URL for git clone over HTTP if it is not url; empty for GitHub and GitLab.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	CloneURL string `json:"cloneURL,omitempty"`
+	// The default branch.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	DefaultBranch string `json:"defaultBranch,omitempty"`
@@ -43,33 +48,36 @@ type Project struct {
 
 // PullRequest is the part of a pull or merge request that decisions need.
 type PullRequest struct {
+	// The number of the pull request, of GitLab's merge request within its project.
 	Number int64 `json:"number"`
-	// Title is cut to 1024 bytes on a UTF-8 boundary.
+	// The title, cut to 1024 bytes on a UTF-8 boundary.
 	// +optional
 	Title string `json:"title,omitempty"`
-	// Author is the login of the account that opened it.
+	// The login of the account that opened it.
 	Author string `json:"author"`
-	// App is true when the service says that the author is an App. An App's login does not always
+	// True when the service says that the author is an App. An App's login does not always
 	// show it.
 	// +optional
 	App bool `json:"app,omitempty"`
-	// AuthorID is the service's numeric id of that account. It is 0 if the service signs its
-	// deliveries, so that Author can be trusted.
+	// The service's numeric id of that account. It is 0 if the service signs its
+	// deliveries, so that author can be trusted.
 	// +optional
 	AuthorID int64 `json:"authorID,omitempty"`
-	// HeadProjectID is the service's id of the repository that has the source branch; 0 when that
+	// The service's id of the repository that has the source branch; 0 when that
 	// repository was deleted.
 	HeadProjectID int64 `json:"headProjectID"`
+	// The labels that it has.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Labels []string `json:"labels,omitempty"`
+	// True while it is a draft.
 	// +optional
 	Draft bool `json:"draft,omitempty"`
 }
 
 // Comment is a comment on a pull or merge request, or on a commit.
 type Comment struct {
-	// ID is the service's id of the comment.
+	// The service's id of the comment.
 	ID int64 `json:"id"`
 	// Body is the whole text of the comment. Decode fills it in, and the plan reads it from the
 	// payload again. It is not stored: settled events exist for days and must stay small.
@@ -78,20 +86,20 @@ type Comment struct {
 
 // Rerun is a request to run checks again.
 type Rerun struct {
-	// All is true for all checks of the commit. Check and ExternalID are then empty.
+	// True for all checks of the commit. check and externalID are then empty.
 	// +optional
 	All bool `json:"all,omitempty"`
-	// Check is the check's name as the Git service shows it.
+	// The check's name as the Git service shows it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Check string `json:"check,omitempty"`
-	// ExternalID is Plumbline's id of the check: the name of its PipelineRun, or of its GitEvent.
+	// Plumbline's id of the check: the name of its PipelineRun, or of its GitEvent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	ExternalID string `json:"externalID,omitempty"`
-	// AppID is the GitHub App that the check belongs to.
+	// The GitHub App that the check belongs to.
 	AppID int64 `json:"appID"`
-	// Pulls are the numbers of the pull requests that the delivery names for the commit. They are
+	// The numbers of the pull requests that the delivery names for the commit. They are
 	// pull requests from branches of this repository.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
@@ -103,13 +111,13 @@ const MaxRerunPulls = 10
 
 // Commit describes a commit for people.
 type Commit struct {
-	// Title is the first line of the message, cut to 1024 bytes on a UTF-8 boundary.
+	// The first line of the message, cut to 1024 bytes on a UTF-8 boundary.
 	// +optional
 	Title string `json:"title,omitempty"`
-	// URL is the commit's web page.
+	// The commit's web page.
 	// +optional
 	URL string `json:"url,omitempty"`
-	// SkipCI is true when the full message asks for no CI ("[skip ci]").
+	// True when the full message asks for no CI ("[skip ci]").
 	// +optional
 	SkipCI bool `json:"skipCI,omitempty"`
 }

@@ -14,7 +14,7 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=gitevents,scope=Namespaced,categories=plumbline
+// +kubebuilder:resource:path=gitevents,scope=Namespaced,shortName=ge,categories=plumbline
 // +kubebuilder:selectablefield:JSONPath=`.status.phase`
 // +kubebuilder:selectablefield:JSONPath=`.status.lateSecrets`
 // +kubebuilder:selectablefield:JSONPath=`.status.unreported`
@@ -34,12 +34,12 @@ type GitEvent struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is the decoded delivery. It never changes after creation.
+	// The decoded delivery. It never changes after creation.
 	// +structType=atomic
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a GitEvent records what was received"
 	Spec GitEventSpec `json:"spec"`
-	// Payload is the delivery's raw body, compressed with gzip, if that is smaller than
-	// MaxPayloadBytes. Then spec.payload.chunks is 0, and spec.payload has the digest and size of
+	// The delivery's raw body, compressed with gzip, if that is smaller than
+	// 32 KiB. Then spec.payload.chunks is 0, and spec.payload has the digest and size of
 	// the body. It is removed before the event settles. It is not part of spec, so that spec never
 	// changes.
 	// +optional
@@ -48,6 +48,7 @@ type GitEvent struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	Payload []byte `json:"payload,omitempty"`
+	// What Plumbline found out about the event and did for it.
 	// +optional
 	// +structType=atomic
 	Status GitEventStatus `json:"status,omitempty"`
@@ -84,16 +85,16 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="size(self.sha) > 0 || has(self.comment)",message="sha may be empty for a comment only, which names no commit"
 type GitEventSpec struct {
-	// Provider is the name of the decoder: "github" or "gitlab".
+	// The name of the decoder: "github" or "gitlab".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	Provider string `json:"provider"`
-	// Host is the Git service's host, in lower case, with its port if the repository's web URL has
+	// The Git service's host, in lower case, with its port if the repository's web URL has
 	// one.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Host string `json:"host"`
-	// DeliveryKey is the service's id of the delivery (GitHub: X-GitHub-Delivery). A redelivery has
+	// The service's id of the delivery (GitHub: X-GitHub-Delivery). A redelivery has
 	// the same.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
@@ -101,85 +102,85 @@ type GitEventSpec struct {
 	// Body is set where the service's signature does not cover DeliveryKey, and the body identifies
 	// the event. The event's name is then derived from it. Decode fills it in; it is not stored.
 	Body *BodyIdentity `json:"-"`
-	// Trigger is the kind of the delivery.
+	// The kind of the delivery.
 	Trigger Trigger `json:"trigger"`
-	// EventType is PaC's name of the event, for the event-type label ("push", "pull_request",
-	// "Merge Request").
+	// The name that Pipelines-as-Code has for the event, in the label event-type ("push",
+	// "pull_request", "Merge Request").
 	// +kubebuilder:validation:MaxLength=63
 	EventType string `json:"eventType"`
-	// Action is the service's name of the action ("opened", "synchronize"); empty for pushes.
+	// The service's name of the action ("opened", "synchronize"); empty for pushes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Action string `json:"action,omitempty"`
-	// Repository is the Repository object that owns the URL.
+	// The Repository object that owns the URL.
 	Repository RepositoryReference `json:"repository"`
-	// Project is the repository at the Git service that the event belongs to. For a pull request it
+	// The repository at the Git service that the event belongs to. For a pull request it
 	// is the base repository.
 	Project Project `json:"project"`
-	// InstallationID is the GitHub App installation, 0 elsewhere.
+	// The GitHub App installation, 0 elsewhere.
 	// +optional
 	InstallationID int64 `json:"installationID,omitempty"`
-	// SHA is the commit that runs and that checks are reported on: 40 or 64 hexadecimal digits. It
+	// The commit that runs and that checks are reported on: 40 or 64 hexadecimal digits. It
 	// is empty for a comment on a pull request, because the delivery has no commit. The plan then
 	// takes the pull request's head, and stores it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
-	// Before is the commit that a push replaced, also in a pull request's branch. It is empty for
+	// The commit that a push replaced, also in a pull request's branch. It is empty for
 	// new branches and for events that are not pushes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
-	// BaseRef is the ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch
+	// The ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch
 	// of a pull request without prefix ("main"). It is empty for a comment on a commit: the plan
 	// stores the ref in status.plan.ref.
 	// +kubebuilder:validation:MaxLength=1024
 	BaseRef string `json:"baseRef"`
-	// HeadRef is BaseRef for a push, and the source branch without prefix for a pull request.
+	// The same as baseRef for a push, and the source branch without prefix for a pull request.
 	// +kubebuilder:validation:MaxLength=1024
 	HeadRef string `json:"headRef"`
-	// HeadURL is the web URL of the repository that has HeadRef: for a pull request from a fork,
+	// The web URL of the repository that has headRef: for a pull request from a fork,
 	// the fork's.
 	// +kubebuilder:validation:MaxLength=2048
 	HeadURL string `json:"headURL"`
-	// Sender is the login of the account that the event is attributed to. At GitHub it is the
+	// The login of the account that the event is attributed to. At GitHub it is the
 	// pusher, the author of the pull request, or the author of the comment.
 	// +kubebuilder:validation:MaxLength=255
 	Sender string `json:"sender"`
-	// Actor is the login of the account that caused a pull request's event: it opened or reopened
+	// The login of the account that caused a pull request's event: it opened or reopened
 	// the pull request, pushed to its branch, or set the label. It is empty for pushes and
-	// comments, where it is Sender, and in events of earlier versions.
+	// comments, where it is the sender, and in events of earlier versions.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Actor string `json:"actor,omitempty"`
-	// PullRequest is set for TriggerPullRequest.
+	// The pull or merge request; set if the trigger is pull_request.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
-	// Comment is set when the event is a comment. For a comment on a pull request, SHA, BaseRef,
-	// HeadRef, HeadURL and HeadProjectID are empty: the delivery does not contain them. A comment
-	// without a pull request is on the commit SHA; then BaseRef and HeadRef are empty.
+	// Set when the event is a comment. For a comment on a pull request, sha, baseRef, headRef,
+	// headURL and headProjectID are empty: the delivery does not contain them. A comment without a
+	// pull request is on the commit sha; then baseRef and headRef are empty.
 	// +optional
 	Comment *Comment `json:"comment,omitempty"`
-	// Rerun is set when a user requested on the Git service's page that a check runs again. The
-	// plan finds everything except SHA in earlier events.
+	// Set when a user requested on the Git service's page that a check runs again. The
+	// plan finds everything except sha in earlier events.
 	// +optional
 	Rerun *Rerun `json:"rerun,omitempty"`
-	// Commit is what the delivery says about SHA. If it is nil, it is read from the service.
+	// What the delivery says about the commit. If it is absent, it is read from the service.
 	// +optional
 	Commit *Commit `json:"commit,omitempty"`
-	// Headers are the delivery's headers that CEL expressions may read, with canonical names.
+	// The delivery's headers that CEL expressions may read, with canonical names.
 	// Headers that contain a secret are never stored.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	Headers map[string]string `json:"headers,omitempty"`
-	// Payload says where the raw body is: in EventPayload objects, or in the GitEvent's own payload
+	// Where the raw body is: in EventPayload objects, or in the GitEvent's own payload
 	// if there are no chunks.
 	Payload BlobReference `json:"payload"`
-	// HappenedAt is when the event happened by the Git service's clock, in whole seconds, as the
+	// When the event happened by the Git service's clock, in whole seconds, as the
 	// delivery says: when the pull request was changed, or the comment written. It is absent if the
 	// delivery does not say, and in events of earlier versions.
 	// +optional
 	HappenedAt *metav1.Time `json:"happenedAt,omitempty"`
-	// ReceivedAt is when the receiver accepted the delivery.
+	// When the receiver accepted the delivery.
 	ReceivedAt metav1.Time `json:"receivedAt"`
 }
 
@@ -191,16 +192,16 @@ const MaxPayloadBytes = 32 << 10
 // BlobReference names a blob that is stored in EventPayload objects of the same namespace, <name>-0
 // to <name>-<chunks-1>.
 type BlobReference struct {
-	// Name is the common prefix of the objects' names, empty if there are none.
+	// The common prefix of the objects' names, empty if there are none.
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Digest is "sha256:<64 hex>" of the uncompressed bytes.
+	// "sha256:<64 hex>" of the uncompressed bytes.
 	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
 	Digest string `json:"digest"`
-	// Chunks is the number of objects. It is 0 for a delivery's body that the GitEvent stores
+	// The number of objects. It is 0 for a delivery's body that the GitEvent stores
 	// itself, in payload.
 	// +kubebuilder:validation:Minimum=0
 	Chunks int32 `json:"chunks"`
-	// Size is the number of uncompressed bytes.
+	// The number of uncompressed bytes.
 	Size int64 `json:"size"`
 }

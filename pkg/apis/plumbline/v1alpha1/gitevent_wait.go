@@ -24,20 +24,22 @@ const (
 	StepReconcile = "reconcile"
 )
 
-// Wait is a step that waits.
+// One step that waits.
 type Wait struct {
-	// Step is "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
+	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
 	// "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a
 	// panic.
 	Step string `json:"step"`
-	// Class is the pkg/fault class of the problem.
+	// The class of the problem, which decides what happens next.
 	Class string `json:"class"`
-	// Reason and Message do not change between retries: they have no times, counters or secrets.
-	Reason  string `json:"reason"`
+	// One word for the problem. It does not change between retries.
+	Reason string `json:"reason"`
+	// The problem as a sentence. It does not change between retries: it has no times, counters or
+	// secrets.
 	Message string `json:"message"`
-	// Since is when the step first had this reason.
+	// When the step first had this reason.
 	Since metav1.Time `json:"since"`
-	// NotBefore is when the step is retried at the earliest; unset when the workqueue's backoff
+	// When the step is retried at the earliest; unset when the workqueue's backoff
 	// decides.
 	// +optional
 	NotBefore *metav1.Time `json:"notBefore,omitempty"`

@@ -11,9 +11,9 @@ import (
 // ProjectIdentity is the Git service's numeric ids of a repository. They do not change when the
 // repository is renamed or its name is reused.
 type ProjectIdentity struct {
-	// ID is the id of the repository.
+	// The id of the repository.
 	ID int64 `json:"id"`
-	// OwnerID is the id of the organization, user or group; 0 if the service does not say.
+	// The id of the organization, user or group; 0 if the service does not say.
 	// +optional
 	OwnerID int64 `json:"ownerID,omitempty"`
 }

@@ -17,13 +17,13 @@ const MaxTombstones = 4096
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=tombstonepages,scope=Namespaced,categories=plumbline
+// +kubebuilder:resource:path=tombstonepages,scope=Namespaced
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TombstonePage struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Entries has one line for each event, in the format of package tombstone.
+	// One line for each event, with its name and until when a redelivery is recognized.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4096
