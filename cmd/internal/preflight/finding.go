@@ -19,6 +19,8 @@ type Finding struct {
 	Remedy string
 	// Fatal means that Plumbline must not run until it is fixed.
 	Fatal bool
+	// Err is why the object could not be checked; nil if it was.
+	Err error
 }
 
 // String returns the finding in one line.
@@ -53,5 +55,5 @@ func some(all []string, most int, separator string) string {
 
 // unknown returns a finding about what could not be checked, and why.
 func unknown(object string, err error, remedy string) Finding {
-	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy}
+	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy, Err: err}
 }
