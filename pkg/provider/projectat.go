@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// ProjectAt reads a project's path off its canonical URL. Without git_provider.url a server is taken
-// to be at the root of its host.
+// ProjectAt reads a project's path off its canonical URL. Without git_provider.url a server is
+// taken to be at the root of its host.
 func ProjectAt(base, canonical string) v1alpha1.Project {
 	project := v1alpha1.Project{URL: canonical}
 	at, err := url.Parse(base)

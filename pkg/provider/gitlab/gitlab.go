@@ -253,8 +253,11 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 }
 
 func notAProject(p v1alpha1.Project) error {
-	return fault.Operatorf(reasonBadRepository, "%q is not the path of a GitLab project: set spec.url to the page of the project, https://HOST/GROUP/NAME",
-		p.Owner+"/"+p.Name)
+	return fault.Operatorf(
+		reasonBadRepository,
+		"%q is not the path of a GitLab project: set spec.url to the page of the project, https://HOST/GROUP/NAME",
+		p.Owner+"/"+p.Name,
+	)
 }
 
 var headerValue = regexp.MustCompile(`^[!-~]+$`)

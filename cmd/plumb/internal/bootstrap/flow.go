@@ -77,7 +77,9 @@ func (f Flow) Run(ctx context.Context) (*App, error) {
 	case code := <-p.codes:
 		return exchange(ctx, api, code)
 	case <-ctx.Done():
-		return nil, errors.New("no App was registered: GitHub did not lead the browser back to this command in time. Run it again")
+		return nil, errors.New(
+			"no App was registered: GitHub did not lead the browser back to this command in time. Run it again",
+		)
 	}
 }
 
@@ -137,8 +139,8 @@ func (p *page) handler(host string) http.Handler {
 	})
 }
 
-// redirected accepts the first code with this registration's state. Another state is that of another
-// page, which must not choose the App.
+// redirected accepts the first code with this registration's state. Another state is that of
+// another page, which must not choose the App.
 func (p *page) redirected(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	code := query.Get("code")

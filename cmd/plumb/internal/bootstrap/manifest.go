@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bootstrap registers a GitHub App for an installation, with GitHub's manifest flow: a local
-// page sends the App's settings to GitHub, the user confirms them there, and GitHub returns a code
-// that is exchanged for the App's credentials.
+// Package bootstrap registers a GitHub App for an installation, with GitHub's manifest flow: a
+// local page sends the App's settings to GitHub, the user confirms them there, and GitHub returns a
+// code that is exchanged for the App's credentials.
 package bootstrap
 
 // Manifest is a GitHub App as GitHub's page takes it.

@@ -57,8 +57,18 @@ func (p Process) bootstrap() *cobra.Command {
 	flags.StringVar(&f.webhook, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (required)")
 	flags.StringVar(&f.flow.Organization, "organization", "", "`organization` that owns the App (default: you)")
 	flags.StringVar(&f.flow.GitHub, "github-url", githubURL, "`URL` of an Enterprise Server")
-	flags.StringVar(&f.name, "name", "", "`name` of the App, which GitHub wants unique (default: Plumbline and the organization)")
-	flags.BoolVar(&f.members, "members", false, "request the permission Members: read, for teams in settings.policy and members-may-run")
+	flags.StringVar(
+		&f.name,
+		"name",
+		"",
+		"`name` of the App, which GitHub wants unique (default: Plumbline and the organization)",
+	)
+	flags.BoolVar(
+		&f.members,
+		"members",
+		false,
+		"request the permission Members: read, for teams in settings.policy and members-may-run",
+	)
 	flags.StringVar(&f.secret, "app-secret", defaultAppSecret, "`name` of the Secret that is created")
 	flags.StringVar(&f.first, "url", "", "web `URL` of a repository to create a Repository for")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of that Repository")
@@ -70,10 +80,15 @@ func (p Process) bootstrap() *cobra.Command {
 // check completes the flags.
 func (f *bootstrapFlags) check() (*onboard.Repository, error) {
 	if !strings.HasPrefix(f.webhook, "https://") && !strings.HasPrefix(f.webhook, "http://") {
-		return nil, errors.New("--webhook-url: give the https:// URL that leads to Service plumbline-receiver; GitHub sends events there")
+		return nil, errors.New(
+			"--webhook-url: give the https:// URL that leads to Service plumbline-receiver; GitHub sends events there",
+		)
 	}
 	if !strings.HasPrefix(f.flow.Listen, "127.0.0.1:") && !strings.HasPrefix(f.flow.Listen, "[::1]:") {
-		return nil, fmt.Errorf("--listen %q is not an address of this machine alone: use 127.0.0.1:PORT, and ssh -L to reach it", f.flow.Listen)
+		return nil, fmt.Errorf(
+			"--listen %q is not an address of this machine alone: use 127.0.0.1:PORT, and ssh -L to reach it",
+			f.flow.Listen,
+		)
 	}
 	if f.name == "" {
 		f.name = strings.TrimSuffix("Plumbline "+f.flow.Organization, " ")
@@ -89,7 +104,9 @@ func (f *bootstrapFlags) check() (*onboard.Repository, error) {
 		return nil, nil
 	}
 	if f.namespace == "" {
-		return nil, errors.New("--url needs --namespace: a Repository is in the namespace of the team whose pipelines run there")
+		return nil, errors.New(
+			"--url needs --namespace: a Repository is in the namespace of the team whose pipelines run there",
+		)
 	}
 	first := &onboard.Repository{Namespace: f.namespace, URL: f.first}
 	return first, first.Check()
@@ -118,7 +135,11 @@ func (p Process) runBootstrap(ctx context.Context, f *bootstrapFlags) error {
 	if err := store.Put(ctx, app); err != nil {
 		file, err2 := store.Save(p.Dir, app)
 		if err2 != nil {
-			return fmt.Errorf("%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again", err, err2)
+			return fmt.Errorf(
+				"%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again",
+				err,
+				err2,
+			)
 		}
 		return fmt.Errorf("%w. The credentials are in %s: kubectl apply -f %s, then delete the file", err, file, file)
 	}
@@ -145,9 +166,15 @@ func (p Process) pointToServer(ctx context.Context, c *kube.Cluster, f *bootstra
 	if err != nil {
 		return err
 	}
-	_, err = c.Kube.CoreV1().ConfigMaps(f.system).Patch(ctx, config.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = c.Kube.CoreV1().
+		ConfigMaps(f.system).
+		Patch(ctx, config.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf("%w; set github-url: %s there yourself", kube.Failed("changing ConfigMap "+f.system+"/"+config.Name, err), web)
+		return fmt.Errorf(
+			"%w; set github-url: %s there yourself",
+			kube.Failed("changing ConfigMap "+f.system+"/"+config.Name, err),
+			web,
+		)
 	}
 	p.tell("github-url in ConfigMap %s/%s is %s", f.system, config.Name, web)
 	return nil

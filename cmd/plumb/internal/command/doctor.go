@@ -88,7 +88,9 @@ func (p Process) runDoctor(ctx context.Context, f *doctorFlags) error {
 	case doctor.Passed:
 		return nil
 	case doctor.NotAllowed:
-		return errors.New("nothing failed, and you may not check everything: ask an administrator of the cluster for the rights above")
+		return errors.New(
+			"nothing failed, and you may not check everything: ask an administrator of the cluster for the rights above",
+		)
 	}
 	return errAuthor
 }

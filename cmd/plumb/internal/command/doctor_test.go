@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// kubeconfigOf returns a kubeconfig for an API server that answers each path with a status and JSON.
+// kubeconfigOf returns a kubeconfig for an API server that answers each path with a status and
+// JSON.
 func kubeconfigOf(t *testing.T, answer func(r *http.Request) (int, string)) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,10 +53,20 @@ func (p Process) createRepository() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.URL, "url", "", "web `URL` of the repository (required)")
 	f.namespaceFlag(c)
-	flags.StringVar(&f.service, "provider", "", "Git `service`: github or gitlab (default: gitlab with a token or if the host's name says so)")
+	flags.StringVar(
+		&f.service,
+		"provider",
+		"",
+		"Git `service`: github or gitlab (default: gitlab with a token or if the host's name says so)",
+	)
 	flags.StringVar(&f.GitLabURL, "gitlab-url", "", "`URL` of a GitLab that is not at the root of the host")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with GitLab's access token, - for standard input")
-	flags.StringVar(&f.webhookFile, "webhook-secret-file", "", "`file` with the webhook's secret token (default: generated)")
+	flags.StringVar(
+		&f.webhookFile,
+		"webhook-secret-file",
+		"",
+		"`file` with the webhook's secret token (default: generated)",
+	)
 	f.define(c)
 	return c
 }
@@ -73,21 +83,15 @@ func (f *onboardFlags) provider() error {
 		return fmt.Errorf("--provider %q is none of %s", f.service, strings.Join(delivery.Names(), ", "))
 	}
 	if !f.GitLab && cmp.Or(f.tokenFile, f.webhookFile, f.GitLabURL) != "" {
-		return errors.New("a token, a webhook secret and --gitlab-url are for GitLab: the credentials for GitHub are those of the App")
+		return errors.New(
+			"a token, a webhook secret and --gitlab-url are for GitLab: the credentials for GitHub are those of the App",
+		)
 	}
 	return nil
 }
 
-func (p Process) runCreate(ctx context.Context, f *onboardFlags) (err error) {
-	if f.URL == "" {
-		return errors.New("--url is missing: give the address of the repository's page")
-	}
-	if err := f.provider(); err != nil {
-		return err
-	}
-	if err := f.Check(); err != nil {
-		return err
-	}
+// readSecrets reads the secrets that are given in files.
+func (p Process) readSecrets(f *onboardFlags) (err error) {
 	switch {
 	case f.webhookFile != "" && f.tokenFile == "":
 		return errors.New("--webhook-secret-file needs --token-file: both are stored in one Secret")
@@ -97,7 +101,21 @@ func (p Process) runCreate(ctx context.Context, f *onboardFlags) (err error) {
 	if f.Token, err = p.secretFrom("token-file", f.tokenFile); err != nil {
 		return err
 	}
-	if f.WebhookSecret, err = p.secretFrom("webhook-secret-file", f.webhookFile); err != nil {
+	f.WebhookSecret, err = p.secretFrom("webhook-secret-file", f.webhookFile)
+	return err
+}
+
+func (p Process) runCreate(ctx context.Context, f *onboardFlags) error {
+	if f.URL == "" {
+		return errors.New("--url is missing: give the address of the repository's page")
+	}
+	if err := f.provider(); err != nil {
+		return err
+	}
+	if err := f.Check(); err != nil {
+		return err
+	}
+	if err := p.readSecrets(f); err != nil {
 		return err
 	}
 	cluster, err := f.Connect()
@@ -142,8 +160,10 @@ func (p Process) webhookAdd() *cobra.Command {
 	}
 	c.Flags().SortFlags = false
 	f.namespaceFlag(c)
-	c.Flags().StringVar(&f.webhookURL, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (default: webhook-url of ConfigMap plumbline)")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "`file` with a Maintainer's token, - for standard input (default: the Repository's)")
+	c.Flags().
+		StringVar(&f.webhookURL, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (default: webhook-url of ConfigMap plumbline)")
+	c.Flags().
+		StringVar(&f.tokenFile, "token-file", "", "`file` with a Maintainer's token, - for standard input (default: the Repository's)")
 	f.define(c)
 	return c
 }
@@ -154,7 +174,10 @@ the project, has the scope api, and its role is Developer or Maintainer. Otherwi
 func (p Process) webhookUpdateToken() *cobra.Command {
 	f := &onboardFlags{}
 	c := &cobra.Command{
-		Use: "update-token NAME", Short: "Replace the access token of a GitLab project", Long: updateTokenLong, Args: repositoryArg,
+		Use:     "update-token NAME",
+		Short:   "Replace the access token of a GitLab project",
+		Long:    updateTokenLong,
+		Args:    repositoryArg,
 		Example: "  plumb webhook update-token app --namespace team-a --token-file token.txt",
 		RunE: func(c *cobra.Command, args []string) error {
 			if f.tokenFile == "" {

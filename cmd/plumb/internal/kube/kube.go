@@ -88,7 +88,7 @@ func withoutUser(address string) string {
 }
 
 // refusal is how the API server words a missing right.
-var refusal = regexp.MustCompile( //nolint:gochecknoglobals // compiled once
+var refusal = regexp.MustCompile(
 	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
 // Right returns the right that a refused call needs, for example "get secrets in namespace ci". It

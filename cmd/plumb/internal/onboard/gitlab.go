@@ -152,7 +152,11 @@ func projectOf(repository *pacv1alpha1.Repository, token string) (*hooks.Log, er
 }
 
 // find returns a Repository of a GitLab and its Secret.
-func find(ctx context.Context, c *kube.Cluster, namespace, name string) (*pacv1alpha1.Repository, *secretValues, error) {
+func find(
+	ctx context.Context,
+	c *kube.Cluster,
+	namespace, name string,
+) (*pacv1alpha1.Repository, *secretValues, error) {
 	what := fmt.Sprintf("Repository %s/%s", namespace, name)
 	repository, err := c.Own.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -161,10 +165,16 @@ func find(ctx context.Context, c *kube.Cluster, namespace, name string) (*pacv1a
 	git := repository.Spec.GitProvider
 	switch {
 	case git == nil || git.Type != gitlab.Name:
-		return nil, nil, fmt.Errorf("%s is no project of a GitLab (git_provider.type): a GitHub App has one webhook for all repositories", what)
+		return nil, nil, fmt.Errorf(
+			"%s is no project of a GitLab (git_provider.type): a GitHub App has one webhook for all repositories",
+			what,
+		)
 	case git.Secret == nil || git.WebhookSecret == nil:
-		return nil, nil, fmt.Errorf("%s names no git_provider.secret and webhook_secret: name the Secret that holds them, or, "+
-			"if it uses those of the global Repository, give that one's name", what)
+		return nil, nil, fmt.Errorf(
+			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them, or, "+
+				"if it uses those of the global Repository, give that one's name",
+			what,
+		)
 	}
 	return repository, secretOf(repository), nil
 }

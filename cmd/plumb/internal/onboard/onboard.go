@@ -104,8 +104,12 @@ func (r *Repository) createObject(
 	if err != nil {
 		return kube.Failed("reading "+what, err)
 	}
-	if !v1alpha1.SameURL(known.Spec.URL, object.Spec.URL) || !reflect.DeepEqual(known.Spec.GitProvider, object.Spec.GitProvider) {
-		return fmt.Errorf("%s exists with another url or git_provider: choose another name, or change it with kubectl edit", what)
+	if !v1alpha1.SameURL(known.Spec.URL, object.Spec.URL) ||
+		!reflect.DeepEqual(known.Spec.GitProvider, object.Spec.GitProvider) {
+		return fmt.Errorf(
+			"%s exists with another url or git_provider: choose another name, or change it with kubectl edit",
+			what,
+		)
 	}
 	say("%s exists already and stays", what)
 	return nil
@@ -119,7 +123,9 @@ func (r *Repository) unique(ctx context.Context, c *kube.Cluster) error {
 		return nil
 	}
 	if apierrors.IsNotFound(err) {
-		return errors.New("the cluster does not know the kind Repository: install Plumbline first, or check with plumb doctor")
+		return errors.New(
+			"the cluster does not know the kind Repository: install Plumbline first, or check with plumb doctor",
+		)
 	}
 	if err != nil {
 		return kube.Failed("listing the Repositories", err)
@@ -128,7 +134,7 @@ func (r *Repository) unique(ctx context.Context, c *kube.Cluster) error {
 		other := &list.Items[i]
 		same := other.Namespace == r.Namespace && other.Name == r.Name
 		if !same && v1alpha1.SameURL(other.Spec.URL, r.URL) {
-			return fmt.Errorf("Repository %s/%s has this URL already, and a URL is served once: delete that one first",
+			return fmt.Errorf("the URL is that of Repository %s/%s already, and a URL is served once: delete that one first",
 				other.Namespace, other.Name)
 		}
 	}

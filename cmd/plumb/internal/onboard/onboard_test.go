@@ -141,7 +141,7 @@ func TestCreateRefusesAURLThatIsServed(t *testing.T) {
 	e := newEnv(t)
 	e.must((&Repository{Namespace: "team-b", Name: "first", URL: "https://github.com/acme/app"}).Create(t.Context(), e.cluster, e.say))
 	again := &Repository{Namespace: team, URL: "https://github.com/Acme/app.git"}
-	e.refuses(again.Create(t.Context(), e.cluster, e.say), "Repository team-b/first has this URL already")
+	e.refuses(again.Create(t.Context(), e.cluster, e.say), "the URL is that of Repository team-b/first already")
 	other := &Repository{Namespace: "team-b", Name: "first", URL: "https://github.com/acme/other"}
 	e.refuses(other.Create(t.Context(), e.cluster, e.say), "exists with another url")
 }

@@ -97,7 +97,10 @@ const cancelName = "plumb-uninstall"
 
 // cancel requests that the controllers cancel the events' runs and report it, as after /cancel.
 func (u *Uninstaller) cancel(ctx context.Context, events []Pending) error {
-	c := v1alpha1.Cancellation{Why: "Plumbline is being uninstalled", At: metav1.NewTime(time.Now().UTC().Truncate(time.Second))}
+	c := v1alpha1.Cancellation{
+		Why: "Plumbline is being uninstalled",
+		At:  metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
+	}
 	name, value, err := c.CancelsAs(cancelName)
 	if err != nil {
 		return err
@@ -137,8 +140,13 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 	})
 	if err != nil && len(left) > 0 && ctx.Err() != nil {
 		u.list("Still open", left)
-		return fmt.Errorf("%d events still have open checks after %s: see why with kubectl -n %s get gitevents, then run the command "+
-			"again; --close-checks=no leaves them open", len(left), u.Timeout, u.Namespace)
+		return fmt.Errorf(
+			"%d events still have open checks after %s: see why with kubectl -n %s get gitevents, then run the command "+
+				"again; --close-checks=no leaves them open",
+			len(left),
+			u.Timeout,
+			u.Namespace,
+		)
 	}
 	return err
 }

@@ -115,7 +115,10 @@ func (u *Uninstaller) objects(ctx context.Context, others []string) ([]object, e
 	if len(others) > 0 {
 		return all, nil
 	}
-	roles := group{GroupVersionResource: schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}, everywhere: true}
+	roles := group{
+		GroupVersionResource: schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"},
+		everywhere:           true,
+	}
 	found, err := u.find(ctx, roles)
 	if err != nil {
 		return nil, err
@@ -182,7 +185,9 @@ func (u *Uninstaller) delete(ctx context.Context, o object) error {
 // others returns the namespaces of other installations in the cluster.
 func (u *Uninstaller) others(ctx context.Context) ([]string, error) {
 	selector := "app.kubernetes.io/name=" + string(preflight.Controller)
-	list, err := u.Cluster.Kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := u.Cluster.Kube.AppsV1().
+		Deployments(metav1.NamespaceAll).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, kube.Failed("looking for other installations", err)
 	}

@@ -93,10 +93,17 @@ func (u *Uninstaller) describe(pending []Pending, objects []object, release stri
 				settled = append(settled, p)
 			}
 		}
-		u.list("Checks that stay open in any case: they wait for an approval, or the Git service refused their results", settled)
+		u.list(
+			"Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
+			settled,
+		)
 	}
 	if release != "" {
-		u.say("Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s", u.Namespace, release)
+		u.say(
+			"Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
+			u.Namespace,
+			release,
+		)
 		return
 	}
 	u.say("Deleted, in this order:")
@@ -122,18 +129,9 @@ func (u *Uninstaller) keeps(others []string) {
 // remove closes checks and deletes the objects.
 func (u *Uninstaller) remove(ctx context.Context, objects []object, release string) error {
 	if u.CloseChecks == Cancel || u.CloseChecks == Wait {
-		if err := u.controllerRuns(ctx); err != nil {
+		if err := u.closeFirst(ctx); err != nil {
 			return err
 		}
-		// Without receivers no new event is recorded. The Git service can send it again to another
-		// installation.
-		if err := u.stopReceivers(ctx); err != nil {
-			return err
-		}
-		if err := u.closeChecks(ctx); err != nil {
-			return err
-		}
-		u.say("All checks that Plumbline can close are closed.")
 	}
 	if release != "" {
 		u.say("Now run: helm -n %s uninstall %s", u.Namespace, release)
@@ -143,16 +141,33 @@ func (u *Uninstaller) remove(ctx context.Context, objects []object, release stri
 		if err := u.delete(ctx, o); err != nil {
 			return err
 		}
-		// The last Deployment is gone: its pods must not create anything again.
-		if o.kind == deployments() && (i+1 == len(objects) || objects[i+1].kind != deployments()) {
-			for _, component := range []preflight.Component{preflight.Receiver, preflight.Controller} {
-				if err := u.podsEnd(ctx, component); err != nil {
-					return err
-				}
+		lastDeployment := o.kind == deployments() && (i+1 == len(objects) || objects[i+1].kind != deployments())
+		if !lastDeployment {
+			continue
+		}
+		// What the pods create would stay.
+		for _, component := range []preflight.Component{preflight.Receiver, preflight.Controller} {
+			if err := u.podsEnd(ctx, component); err != nil {
+				return err
 			}
 		}
 	}
 	u.say("Plumbline is uninstalled from namespace %s.", u.Namespace)
+	return nil
+}
+
+// closeFirst stops the receivers, so that no new event is recorded, and closes the checks.
+func (u *Uninstaller) closeFirst(ctx context.Context) error {
+	if err := u.controllerRuns(ctx); err != nil {
+		return err
+	}
+	if err := u.stopReceivers(ctx); err != nil {
+		return err
+	}
+	if err := u.closeChecks(ctx); err != nil {
+		return err
+	}
+	u.say("All checks that Plumbline can close are closed.")
 	return nil
 }
 
@@ -189,8 +204,11 @@ func (u *Uninstaller) controllerRuns(ctx context.Context) error {
 	if err != nil || len(open(pending)) == 0 {
 		return err
 	}
-	return fmt.Errorf("no controller runs in namespace %s, so no check can be closed: start it (plumb doctor says what it lacks), "+
-		"or leave the checks open with --close-checks=no", u.Namespace)
+	return fmt.Errorf(
+		"no controller runs in namespace %s, so no check can be closed: start it (plumb doctor says what it lacks), "+
+			"or leave the checks open with --close-checks=no",
+		u.Namespace,
+	)
 }
 
 // stopReceivers scales the receivers to zero and waits for their end.

@@ -83,7 +83,7 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	lists := map[schema.GroupVersionResource]string{definitions(): "CustomResourceDefinitionList"}
 	lists[schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}] = "ClusterRoleList"
 	for _, g := range e.groups() {
-		lists[g.GroupVersionResource] = "List" + strings.ToUpper(g.Resource)
+		lists[g.GroupVersionResource] = strings.ToUpper(g.Resource) + "List"
 	}
 	foreign := thing("v1", "ConfigMap", system, "theirs")
 	foreign.SetLabels(nil)

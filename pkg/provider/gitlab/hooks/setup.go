@@ -109,7 +109,7 @@ func (l *Log) Put(ctx context.Context, address, secret string) (created bool, er
 	const what = "setting the project's webhook"
 	method, path := http.MethodPost, l.path+"/hooks"
 	if at := slices.IndexFunc(known, func(h provider.Hook) bool { return sameAddress(h.URL, address) }); at >= 0 {
-		method, path = http.MethodPut, fmt.Sprintf("%s/hooks/%d", path, known[at].ID)
+		method, path = http.MethodPut, fmt.Sprintf("%s/%d", path, known[at].ID)
 	}
 	var hook struct {
 		ID int64 `json:"id"`
