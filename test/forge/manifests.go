@@ -91,7 +91,7 @@ func convertManifest(c *call) answer {
 	a.webhook = m.Hook.URL
 	return created(object{
 		"id": a.ID, "slug": slug, "name": m.Name, "owner": object{"login": m.owner}, "external_url": m.URL,
-		"html_url": c.g.URL() + "/apps/" + slug, "permissions": m.Permissions, "events": m.Events,
+		"html_url": c.g.core.BaseURL + "/apps/" + slug, "permissions": m.Permissions, "events": m.Events,
 		"client_id": "Iv1." + traffic.RandomHex(8), "client_secret": traffic.RandomHex(20),
 		"webhook_secret": a.WebhookSecret, "pem": a.PrivateKeyPEM,
 	})

@@ -76,7 +76,7 @@ func skipped(first preflight.Check, others []preflight.Check) []Result {
 	var all []Result
 	for _, check := range others {
 		all = append(all, Result{Check: check.Name, Result: Skipped, Problems: []Problem{{
-			Object: check.Name, Problem: "was not checked", Remedy: "fix the check " + first.Name + " first",
+			Object: "This check", Problem: "was not made", Remedy: "fix the check " + first.Name + " first",
 		}}})
 	}
 	return all

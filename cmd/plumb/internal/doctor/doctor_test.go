@@ -60,7 +60,7 @@ func TestExamineSaysOneLineForEachCheck(t *testing.T) {
 			[]preflight.Check{finds("Secret", missing)},
 			Failed, []string{
 				"Kubernetes  failed   Kubernetes could not be checked: refused. To fix it: try again",
-				"Secret      skipped  Secret was not checked. To fix it: fix the check Kubernetes first",
+				"Secret      skipped  This check was not made. To fix it: fix the check Kubernetes first",
 			},
 		},
 	} {
