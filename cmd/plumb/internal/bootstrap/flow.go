@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// codeLife is how long GitHub keeps the code; nobody waits longer.
+	// codeLife is how long GitHub keeps the code, and so how long the command waits.
 	codeLife = time.Hour
 	// callBudget is the time limit of the exchange, and of one request to the local page.
 	callBudget = 30 * time.Second

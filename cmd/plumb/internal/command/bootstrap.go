@@ -20,7 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 )
 
-const bootstrapLong = `Registers a GitHub App with the permissions and events that Plumbline needs, and stores its credentials.
+const bootstrapLong = `Registers a GitHub App with the permissions and events that Plumbline needs, and stores its
+credentials.
 
 The command serves a page on this machine. Open it in a browser that is signed in to GitHub, and confirm there. GitHub
 then returns the App's ID, private key and webhook secret to this command, which stores them in a Secret. They are not

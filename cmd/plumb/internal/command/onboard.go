@@ -132,7 +132,8 @@ func (p Process) runCreate(ctx context.Context, f *onboardFlags) error {
 	return nil
 }
 
-const webhookAddLong = `Adds the webhook of a GitLab project, or corrects its triggers and its secret token. It may be repeated.
+const webhookAddLong = `Adds the webhook of a GitLab project, or corrects its triggers and its secret token. It may be
+repeated.
 
 The secret token is the one in the Repository's Secret; if there is none, one is generated and stored. GitLab lets only
 Maintainers set a webhook: if the Repository's own token is a Developer's, give another one with --token-file. That one
@@ -168,8 +169,9 @@ func (p Process) webhookAdd() *cobra.Command {
 	return c
 }
 
-const updateTokenLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept the token first: it sees
-the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret keeps the old one.`
+const updateTokenLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept the
+token first: it sees the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret keeps
+the old one.`
 
 func (p Process) webhookUpdateToken() *cobra.Command {
 	f := &onboardFlags{}

@@ -13,8 +13,8 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/uninstall"
 )
 
-const uninstallLong = `Uninstalls Plumbline. Without --yes it only prints which checks are open, what would be deleted, in which order, and
-what stays.
+const uninstallLong = `Uninstalls Plumbline. Without --yes it only prints which checks are open, what would be deleted,
+in which order, and what stays.
 
 Only Plumbline can close a check that it has opened. --close-checks stops the receivers, cancels the runs of all events,
 and waits until the checks are closed; --close-checks=wait lets the runs finish instead. Then everything is deleted that
