@@ -15,7 +15,8 @@ import (
 )
 
 const doctorLong = `Checks an installation with your own rights, and prints one line for each check: passed, failed with
-what to do, "not allowed" with the right that you lack, or skipped if the API server does not answer. It changes nothing.
+what to do, "not allowed" with the right that you lack, or skipped if the API server does not answer. It changes
+nothing.
 
 The exit code is 0 if every check passed, 1 if one failed, and 2 if none failed and you may not read everything.`
 

@@ -169,9 +169,9 @@ func (p Process) webhookAdd() *cobra.Command {
 	return c
 }
 
-const updateTokenLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept the
-token first: it sees the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret keeps
-the old one.`
+const updateTokenLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept
+the token first: it sees the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret
+keeps the old one.`
 
 func (p Process) webhookUpdateToken() *cobra.Command {
 	f := &onboardFlags{}
