@@ -169,7 +169,7 @@ func (p Process) webhookAdd() *cobra.Command {
 	return c
 }
 
-const updateTokenLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept
+const updateLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept
 the token first: it sees the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret
 keeps the old one.`
 
@@ -178,7 +178,7 @@ func (p Process) webhookUpdateToken() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "update-token NAME",
 		Short:   "Replace the access token of a GitLab project",
-		Long:    updateTokenLong,
+		Long:    updateLong,
 		Args:    repositoryArg,
 		Example: "  plumb webhook update-token app --namespace team-a --token-file token.txt",
 		RunE: func(c *cobra.Command, args []string) error {
