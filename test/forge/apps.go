@@ -42,24 +42,31 @@ type installation struct {
 // CreateApp registers an App. An empty key generates one of 2048 bits.
 func (g *GitHub) CreateApp(id int64, slug, privateKeyPEM, webhookSecret string) App {
 	priv := parseKey(privateKeyPEM)
-	if priv == nil {
-		k, err := rsa.GenerateKey(rand.Reader, 2048)
-		if err != nil {
-			invalidUse("CreateApp: %v", err)
-		}
-		priv = k
-		privateKeyPEM = string(pem.EncodeToMemory(&pem.Block{
-			Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(k),
-		}))
-	}
 	defer g.lock()()
 	if g.apps[id] != nil {
 		invalidUse("CreateApp: %d exists", id)
 	}
-	a := &app{App: App{id, slug, privateKeyPEM, webhookSecret, g.core.NextID()}, key: &priv.PublicKey}
+	a := g.registerApp(id, slug, priv, webhookSecret)
+	if privateKeyPEM != "" {
+		a.PrivateKeyPEM = privateKeyPEM
+	}
+	return a.App
+}
+
+// registerApp registers an App; without a key it gets one of 2048 bits. The caller holds mu.
+func (g *GitHub) registerApp(id int64, slug string, key *rsa.PrivateKey, webhookSecret string) *app {
+	if key == nil {
+		k, err := rsa.GenerateKey(rand.Reader, 2048)
+		if err != nil {
+			invalidUse("CreateApp: %v", err)
+		}
+		key = k
+	}
+	text := string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+	a := &app{App: App{id, slug, text, webhookSecret, g.core.NextID()}, key: &key.PublicKey}
 	g.apps[id] = a
 	g.accountOf(slug+"[bot]", "Bot")
-	return a.App
+	return a
 }
 
 // ReplaceKey makes privateKeyPEM the App's only private key: JWTs signed with

@@ -66,6 +66,7 @@ type GitHub struct {
 	usage      map[string]*usage
 	deliveries []*DeliveryRecord
 	bodies     map[string]Delivery
+	manifests  map[string]manifest // by code
 }
 
 // New returns a forge that is not listening yet. Handler works at once; URL
@@ -79,16 +80,17 @@ func New(o Options) *GitHub {
 	o.TreeLimit = cmp.Or(o.TreeLimit, 100000)
 	o.DeliveryTimeout = cmp.Or(o.DeliveryTimeout, 10*time.Second)
 	g := &GitHub{
-		opts:     o,
-		core:     traffic.New(o.Now, 1000),
-		accounts: map[string]*account{},
-		apps:     map[int64]*app{},
-		installs: map[int64]*installation{},
-		tokens:   map[string]*token{},
-		repos:    map[string]*repo{},
-		suites:   map[string]int64{},
-		usage:    map[string]*usage{},
-		bodies:   map[string]Delivery{},
+		opts:      o,
+		core:      traffic.New(o.Now, 1000),
+		accounts:  map[string]*account{},
+		apps:      map[int64]*app{},
+		installs:  map[int64]*installation{},
+		tokens:    map[string]*token{},
+		repos:     map[string]*repo{},
+		suites:    map[string]int64{},
+		usage:     map[string]*usage{},
+		bodies:    map[string]Delivery{},
+		manifests: map[string]manifest{},
 	}
 	g.mu = &g.core.Mu
 	g.mux = g.newMux()

@@ -40,6 +40,8 @@ const (
 	RouteCommentUpdate    = "comments.update"
 	RouteCommentList      = "comments.list"
 	RouteClone            = "git.infoRefs"
+	RouteNewApp           = "web.newApp"
+	RouteConversion       = "app.conversion"
 	RouteUnknown          = "unknown"
 )
 
@@ -92,7 +94,7 @@ type route struct {
 
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes()} {
+	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes()} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))
 		}
@@ -163,6 +165,17 @@ func checkRoutes() []route {
 		{RouteCheckUpdate, "PATCH", r + "/check-runs/{id}", repoMember, "checks", "write", docUpdateCheck, updateCheck},
 		{RouteCheckGet, "GET", r + "/check-runs/{id}", repoReader, "checks", "read", docChecks, getCheck},
 		{RouteCheckList, "GET", r + "/commits/{ref}/check-runs", repoReader, "checks", "read", docChecks, listChecks},
+	}
+}
+
+// manifestRoutes register an App from a manifest: two pages of the web host, and a call that needs
+// no credentials but the code.
+func manifestRoutes() []route {
+	const doc = docApps + "#create-a-github-app-from-a-manifest"
+	return []route{
+		{RouteNewApp, "POST", "/settings/apps/new", anyToken, "", "", doc, newApp},
+		{RouteNewApp, "POST", "/organizations/{org}/settings/apps/new", anyToken, "", "", doc, newApp},
+		{RouteConversion, "POST", "/app-manifests/{code}/conversions", anyToken, "", "", doc, convertManifest},
 	}
 }
 

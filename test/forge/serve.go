@@ -72,7 +72,8 @@ func (c *call) Finish(a answer) answer {
 // mutates reports whether the request belongs in the write log. Minting and
 // revoking a token changes nothing that people see, nor does a redelivery.
 func (c *call) mutates() bool {
-	if c.rt.name == RouteToken || c.rt.name == RouteRevoke || c.rt.name == RouteAppRedeliver {
+	if c.rt.name == RouteToken || c.rt.name == RouteRevoke || c.rt.name == RouteAppRedeliver ||
+		c.rt.name == RouteNewApp || c.rt.name == RouteConversion {
 		return false
 	}
 	return c.r.Method != http.MethodGet && c.r.Method != http.MethodHead

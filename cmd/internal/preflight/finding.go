@@ -21,8 +21,8 @@ type Finding struct {
 	Fatal bool
 	// Awaited means that Plumbline cannot work before it is fixed, and waits.
 	Awaited bool
-	// Unchecked is why nothing is known about the object; nil for a problem that was found.
-	Unchecked error
+	// Err is why the object could not be checked; nil if it was.
+	Err error
 }
 
 // String returns the finding in one line.
@@ -57,10 +57,5 @@ func some(all []string, most int, separator string) string {
 
 // unknown returns a finding about what could not be checked, and why.
 func unknown(object string, err error, remedy string) Finding {
-	return Finding{
-		Object:    object,
-		Problem:   fmt.Sprintf("could not be checked: %v", err),
-		Remedy:    remedy,
-		Unchecked: err,
-	}
+	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy, Err: err}
 }

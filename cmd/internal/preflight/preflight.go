@@ -10,6 +10,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,8 @@ const (
 // Checker checks one installation.
 type Checker struct {
 	Options
+	// account is the user whose rights are checked; empty means the caller.
+	account      string
 	kube         kubernetes.Interface
 	repositories pacclient.RepositoriesGetter
 	// fetch reads a path that is no object: discovery and schemas.
@@ -63,7 +66,7 @@ type Checker struct {
 // call. An error means that this binary contains manifests that cannot be read.
 func New(cfg *rest.Config, o Options) (*Checker, error) {
 	own := rest.CopyConfig(cfg)
-	own.UserAgent, own.Timeout = string(o.Component)+"/preflight", callBudget
+	own.UserAgent, own.Timeout = cmp.Or(string(o.Component), "plumb")+"/preflight", callBudget
 	kube, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, fmt.Errorf("making the client of the preflight: %w", err)
@@ -88,12 +91,11 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	if finding, answered := c.kubernetesVersion(ctx); !answered {
-		return []Finding{finding} // every other line would say the same
-	} else if finding.Object != "" {
-		return append([]Finding{finding}, c.others(ctx)...)
+	findings, answered := c.kubernetes(ctx)
+	if !answered {
+		return findings // every other line would say the same
 	}
-	return c.others(ctx)
+	return append(findings, c.others(ctx)...)
 }
 
 // Awaited returns what the component cannot work without: Plumbline's kinds with all fields that
@@ -108,8 +110,8 @@ func (c *Checker) Awaited(ctx context.Context) (awaited []Finding, err error) {
 	}
 	for _, f := range all {
 		var status apierrors.APIStatus
-		if f.Unchecked != nil && !errors.As(f.Unchecked, &status) {
-			return nil, f.Unchecked
+		if f.Err != nil && !errors.As(f.Err, &status) {
+			return nil, f.Err
 		}
 		if f.Awaited {
 			awaited = append(awaited, f)

@@ -118,12 +118,32 @@ func qualified(group, resource string) string {
 	return base
 }
 
+// allowed reports whether the account has a right. Every account may ask for itself.
 func (c *Checker) allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	if c.account != "" {
+		return c.allowedTo(ctx, what)
+	}
 	review, err := c.kube.AuthorizationV1().
 		SelfSubjectAccessReviews().
 		Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
 		}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}
+
+// allowedTo reports whether the ServiceAccount of the component has a right.
+func (c *Checker) allowedTo(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	const all = "system:serviceaccounts"
+	review, err := c.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			ResourceAttributes: &what,
+			User:               c.account,
+			Groups:             []string{all, all + ":" + c.Namespace, "system:authenticated"},
+		},
+	}, metav1.CreateOptions{})
 	if err != nil {
 		return false, err
 	}

@@ -19,9 +19,9 @@ import (
 
 // The keys of the GitHub App's Secret.
 const (
-	keyAppID         = "github-application-id"
-	keyPrivateKey    = "github-private-key"
-	keyWebhookSecret = webhooksecret.AppKey
+	KeyAppID         = "github-application-id"
+	KeyPrivateKey    = "github-private-key"
+	KeyWebhookSecret = webhooksecret.AppKey
 )
 
 func (c *Checker) secret(ctx context.Context) []Finding {
@@ -37,9 +37,9 @@ func (c *Checker) secret(ctx context.Context) []Finding {
 						" (an installation that serves GitLab only can do without it)",
 					c.Namespace,
 					c.AppSecret,
-					keyAppID,
-					keyPrivateKey,
-					keyWebhookSecret,
+					KeyAppID,
+					KeyPrivateKey,
+					KeyWebhookSecret,
 				),
 			},
 		}
@@ -58,9 +58,9 @@ func (c *Checker) secret(ctx context.Context) []Finding {
 		name, is string
 		fits     func([]byte) bool
 	}{
-		{keyAppID, "the App's ID, a number", isNumber},
-		{keyPrivateKey, "the App's private key, an RSA key in PEM form as GitHub made it", isKey},
-		{keyWebhookSecret, "the webhook secret of the App's settings", func(v []byte) bool { return len(v) > 0 }},
+		{KeyAppID, "the App's ID, a number", isNumber},
+		{KeyPrivateKey, "the App's private key, an RSA key in PEM form as GitHub made it", isKey},
+		{KeyWebhookSecret, "the webhook secret of the App's settings", func(v []byte) bool { return len(v) > 0 }},
 	} {
 		value, there := secret.Data[key.name]
 		problem := ""

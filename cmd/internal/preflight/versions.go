@@ -20,19 +20,23 @@ const (
 	oldestTekton     = "1.0.0"
 )
 
-// kubernetesVersion returns a finding, if there is one, and whether the API server responded.
-func (c *Checker) kubernetesVersion(ctx context.Context) (f Finding, answered bool) {
+// kubernetes checks the version of Kubernetes. answered reports whether the API server responded.
+func (c *Checker) kubernetes(ctx context.Context) (all []Finding, answered bool) {
 	const object = "Kubernetes"
 	data, err := c.fetch(ctx, "/version")
 	if err != nil {
 		var status apierrors.APIStatus
-		return unknown(object, err, "make the API server reachable from here, then try again"), errors.As(err, &status)
+		f := unknown(object, err, "make the API server reachable from here, then try again")
+		return []Finding{f}, errors.As(err, &status)
 	}
 	var info struct{ GitVersion string }
 	if err := json.Unmarshal(data, &info); err != nil {
-		return unknown(object, err, "check kubectl version"), true
+		return []Finding{unknown(object, err, "check kubectl version")}, true
 	}
-	return older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"), true
+	if f := older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"); f.Object != "" {
+		all = append(all, f)
+	}
+	return all, true
 }
 
 // older returns a finding if the version is too old. A version that is no number is a development

@@ -31,7 +31,7 @@ type deliveryLog struct {
 // deliveries returns the log of the App's deliveries, without a call. The App's own calls have
 // separate limits at GitHub.
 func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.DeliveryLog, error) {
-	api, _, err := apiOf(baseURL)
+	api, _, err := APIOf(baseURL)
 	if err != nil {
 		return nil, err
 	}

@@ -186,7 +186,7 @@ func (r *repository) RevokeToken(ctx context.Context, token string) error {
 // apiURL returns the API's address from configuration alone, and refuses a project on another host:
 // a payload must not decide where credentials are sent.
 func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
-	api, base, err := apiOf(baseURL)
+	api, base, err := APIOf(baseURL)
 	if err != nil {
 		return nil, err
 	}
@@ -198,8 +198,8 @@ func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	return api, nil
 }
 
-// apiOf returns the API's address of a GitHub, and the GitHub's own.
-func apiOf(baseURL string) (api, base *url.URL, err error) {
+// APIOf returns the API's address of a GitHub, and the GitHub's own.
+func APIOf(baseURL string) (api, base *url.URL, err error) {
 	if base, err = provider.BaseURL("github-url", baseURL); err != nil {
 		return nil, nil, err
 	}

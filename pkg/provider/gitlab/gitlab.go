@@ -46,13 +46,7 @@ type Options struct {
 
 // New returns the provider. It owns the cache of rate limits.
 func New(o Options) provider.Provider {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	o.UserAgent = cmp.Or(o.UserAgent, "plumbline")
-	transport := provider.NewTransport(o.Limits)
-	transport.Provider = Name
-	s := &service{options: o, transport: transport, paces: recent.Map[paceKey, *provider.Pace]{Max: maxCached}}
+	s := newService(o)
 	return provider.Provider{
 		Name:     Name,
 		Webhook:  delivery.Webhook{},
@@ -62,6 +56,22 @@ func New(o Options) provider.Provider {
 		Metadata: metadata,
 		Reopens:  true, // a status that arrives after a finished one is another, newer status
 	}
+}
+
+// Webhooks returns the webhooks of a project, for a command of a user who has a token. It makes no
+// call.
+func Webhooks(baseURL string, p v1alpha1.Project, c provider.Credentials, userAgent string) (*hooks.Log, error) {
+	return newService(Options{UserAgent: userAgent}).webhooks(baseURL, p, c)
+}
+
+func newService(o Options) *service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.UserAgent = cmp.Or(o.UserAgent, "plumbline")
+	transport := provider.NewTransport(o.Limits)
+	transport.Provider = Name
+	return &service{options: o, transport: transport, paces: recent.Map[paceKey, *provider.Pace]{Max: maxCached}}
 }
 
 // BaseURL implements provider.Provider.BaseURL: the Repository's git_provider.url, with or without
@@ -140,6 +150,14 @@ func (s *service) connect(
 
 // hooks implements provider.Provider.Hooks.
 func (s *service) hooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (provider.HookLog, error) {
+	log, err := s.webhooks(baseURL, p, c)
+	if err != nil {
+		return nil, err
+	}
+	return log, nil
+}
+
+func (s *service) webhooks(baseURL string, p v1alpha1.Project, c provider.Credentials) (*hooks.Log, error) {
 	base, err := baseOf(baseURL, p)
 	if err != nil {
 		return nil, err
@@ -235,8 +253,11 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 }
 
 func notAProject(p v1alpha1.Project) error {
-	return fault.Operatorf(reasonBadRepository, "%q is not the path of a GitLab project: set spec.url to the page of the project, https://HOST/GROUP/NAME",
-		p.Owner+"/"+p.Name)
+	return fault.Operatorf(
+		reasonBadRepository,
+		"%q is not the path of a GitLab project: set spec.url to the page of the project, https://HOST/GROUP/NAME",
+		p.Owner+"/"+p.Name,
+	)
 }
 
 var headerValue = regexp.MustCompile(`^[!-~]+$`)

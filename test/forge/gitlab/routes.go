@@ -36,6 +36,9 @@ const (
 	RouteNoteUpdate    = "notes.update"
 	RouteNoteDelete    = "notes.delete"
 	RouteHooks         = "hooks.list"
+	RouteHookCreate    = "hooks.create"
+	RouteHookUpdate    = "hooks.update"
+	RouteTokenSelf     = "tokens.self"
 	RouteHookEvents    = "hooks.events"
 	RouteHookResend    = "hooks.resend"
 	RouteUnknown       = "unknown"
@@ -80,6 +83,7 @@ func projectRoutes() []route {
 	users := []string{ScopeReadUser}
 	return []route{
 		{RouteUser, "GET", "/user", signedIn, users, getUser},
+		{RouteTokenSelf, "GET", "/personal_access_tokens/self", signedIn, []string{ScopeReadUser, ScopeReadRepository}, getTokenSelf},
 		{RouteGroupMembers, "GET", "/groups/{group}/members/all", signedIn, nil, listGroupMembers},
 		{RouteProject, "GET", "/projects/{id}", seen, nil, getProject},
 		{RouteEvents, "GET", "/projects/{id}/events", seen, users, listEvents},
@@ -133,6 +137,8 @@ func hookRoutes() []route {
 	const r = "/projects/{id}/hooks"
 	return []route{
 		{RouteHooks, "GET", r, maintainer, nil, listHooks},
+		{RouteHookCreate, "POST", r, maintainer, nil, createHook},
+		{RouteHookUpdate, "PUT", r + "/{hook}", maintainer, nil, updateHook},
 		{RouteHookEvents, "GET", r + "/{hook}/events", maintainer, nil, listHookEvents},
 		{RouteHookResend, "POST", r + "/{hook}/events/{event}/resend", maintainer, nil, resendHookEvent},
 	}

@@ -71,12 +71,13 @@ func (p Process) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "plumb",
 		Version:       p.versionLine(),
-		Short:         "Show what Plumbline would do for an event",
+		Short:         "Show what Plumbline would do for an event, and set it up",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Long:          "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.",
-		Args:          unknownCommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long: "plumb plan answers from a working tree what Plumbline does in a cluster. It needs neither a cluster nor a network.\n\n" +
+			"The other commands are for operators: they check, set up and uninstall an installation, with your own rights in the cluster.",
+		Args: unknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
 	if strings.HasPrefix(filepath.Base(p.Args[0]), "kubectl-") {
@@ -84,7 +85,13 @@ func (p Process) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(p.plan(), p.version())
+	root.AddCommand(
+		p.plan(), p.doctor(),
+		group("bootstrap", "Register Plumbline at a Git service", p.bootstrap()),
+		group("create", "Create an object", p.createRepository()),
+		group("webhook", "Set up the webhook and the token of a GitLab project", p.webhookAdd(), p.webhookUpdateToken()),
+		p.uninstall(), p.version(),
+	)
 	return root
 }
 

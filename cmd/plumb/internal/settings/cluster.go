@@ -5,17 +5,14 @@ package settings
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	neturl "net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
@@ -72,39 +69,11 @@ func (s *Settings) Complete(ctx context.Context, from Cluster, url string, haveC
 }
 
 func (c Cluster) connect() (*clients, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = c.Kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: c.Context}
-	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).
-		ClientConfig()
-	if err != nil {
-		if clientcmd.IsEmptyConfig(err) {
-			return nil, errors.New(
-				"--from-cluster: the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG",
-			)
-		}
-		return nil, fmt.Errorf("--from-cluster: the kubeconfig names no cluster: %w", err)
-	}
-	cfg.UserAgent = "plumb"
-	kube, err := kubernetes.NewForConfig(cfg)
+	to, err := kube.Flags{Kubeconfig: c.Kubeconfig, Context: c.Context}.Connect()
 	if err != nil {
 		return nil, fmt.Errorf("--from-cluster: %w", err)
 	}
-	own, err := versioned.NewForConfig(rest.CopyConfig(cfg))
-	if err != nil {
-		return nil, fmt.Errorf("--from-cluster: %w", err)
-	}
-	return &clients{Cluster: c, kube: kube, own: own, host: withoutUser(cfg.Host)}, nil
-}
-
-// withoutUser returns an address without the user and password that it may contain.
-func withoutUser(address string) string {
-	u, err := neturl.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
+	return &clients{Cluster: c, kube: to.Kube, own: to.Own, host: to.Host}, nil
 }
 
 // failed returns an error that says what could not be read, and which flag makes the read

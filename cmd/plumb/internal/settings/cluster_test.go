@@ -186,13 +186,3 @@ func TestCompleteWithoutACluster(t *testing.T) {
 		t.Errorf("got %v, want a sentence about the kubeconfig", err)
 	}
 }
-
-// The address of an API server may hold a password.
-func TestWithoutUser(t *testing.T) {
-	for address, want := range map[string]string{"https://me:s3cr@k8s.example:6443": "https://k8s.example:6443",
-		"https://k8s.example": "https://k8s.example"} {
-		if got := withoutUser(address); got != want {
-			t.Errorf("%s is shown as %s, want %s", address, got, want)
-		}
-	}
-}

@@ -88,7 +88,7 @@ func TestProjectAt(t *testing.T) {
 		{"https://git.example/gitlab", "https://git.example/gitlab/acme/app", "acme", "app"},
 		{"https://git.example/git", "https://git.example/gitlab/app", "gitlab", "app"},
 	} {
-		if got := projectAt(c.base, c.page); got.Owner != c.owner || got.Name != c.name || got.URL != c.page {
+		if got := provider.ProjectAt(c.base, c.page); got.Owner != c.owner || got.Name != c.name || got.URL != c.page {
 			t.Errorf("%s at %s is %+v", c.page, c.base, got)
 		}
 	}

@@ -4,7 +4,6 @@ package hooklog
 
 import (
 	"net/url"
-	"path"
 	"strings"
 	"time"
 
@@ -79,30 +78,11 @@ func (s *source) target(repository *pacv1alpha1.Repository) (*target, error) {
 		since:      claim.CreationTimestamp.Time,
 	}
 	t.base = s.service.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
-	t.project = projectAt(t.base, canonical)
+	t.project = provider.ProjectAt(t.base, canonical)
 	if bound := claim.Status.Bound; bound != nil && bound.RepositoryUID == repository.UID {
 		t.project.ID = bound.ID
 	}
 	return t, nil
-}
-
-// projectAt reads the project's path off its URL. Without git_provider.url a server is taken to be
-// at the root of its host.
-func projectAt(base, canonical string) v1alpha1.Project {
-	project := v1alpha1.Project{URL: canonical}
-	at, err := url.Parse(base)
-	page, err2 := url.Parse(canonical)
-	if err != nil || err2 != nil {
-		return project // which the service refuses
-	}
-	own := strings.Trim(page.Path, "/")
-	below := strings.Trim(at.Path, "/")
-	if below != "" && len(own) > len(below) && strings.EqualFold(own[:len(below)+1], below+"/") {
-		own = own[len(below)+1:]
-	}
-	project.Owner, project.Name = path.Split(own)
-	project.Owner = strings.Trim(project.Owner, "/")
-	return project
 }
 
 // ours returns the webhooks that lead to the receivers, which take deliveries at any path.

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package onboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/hooks"
+)
+
+// Webhook is a project's webhook at a GitLab.
+type Webhook struct {
+	// Namespace and Name are the Repository's.
+	Namespace, Name string
+	// URL leads to the receivers; if it is empty, it is webhook-url of ConfigMap plumbline in the
+	// namespace System.
+	URL, System string
+	// Token is that of a Maintainer; if it is empty, the Repository's own is used. It is not
+	// stored.
+	Token string
+}
+
+// Add adds the webhook, or corrects its triggers and its secret token.
+func (w Webhook) Add(ctx context.Context, c *kube.Cluster, say func(format string, args ...any)) error {
+	repository, secret, err := find(ctx, c, w.Namespace, w.Name)
+	if err != nil {
+		return err
+	}
+	address, err := w.address(ctx, c)
+	if err != nil {
+		return err
+	}
+	values, err := secret.read(ctx, c)
+	if err != nil {
+		return err
+	}
+	token := cmp.Or(w.Token, values[secret.tokenKey])
+	if token == "" {
+		return fmt.Errorf("%s has no key %s: store a token with plumb webhook update-token", secret, secret.tokenKey)
+	}
+	log, err := projectOf(repository, token)
+	if err != nil {
+		return err
+	}
+	shared := values[secret.webhookKey]
+	if shared == "" {
+		shared = random()
+		if err := secret.put(ctx, c, secret.webhookKey, shared); err != nil {
+			return err
+		}
+		say("%s has a new key %s", secret, secret.webhookKey)
+	}
+	created, err := log.Put(ctx, address, shared)
+	switch {
+	case provider.StatusCode(err) == 403, fault.Is(err, fault.Operator):
+		return fmt.Errorf("%w: setting a webhook needs a token with the scope api and the role Maintainer: "+
+			"give one with --token-file, which is not stored", err)
+	case err != nil:
+		return err
+	case created:
+		say("The webhook %s was added to %s", address, repository.Spec.URL)
+	default:
+		say("The webhook %s of %s has the right triggers and secret token", address, repository.Spec.URL)
+	}
+	return nil
+}
+
+// address returns where the webhook leads.
+func (w Webhook) address(ctx context.Context, c *kube.Cluster) (string, error) {
+	if w.URL != "" {
+		return w.URL, nil
+	}
+	what := fmt.Sprintf("reading webhook-url of ConfigMap %s/%s", w.System, config.Name)
+	cm, err := c.Kube.CoreV1().ConfigMaps(w.System).Get(ctx, config.Name, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("%w, or give the address with --webhook-url", kube.Failed(what, err))
+	}
+	settings, _ := config.New(cm.Data)
+	if settings.WebhookURL == "" {
+		return "", fmt.Errorf("%s: it is not set: give the receivers' address with --webhook-url", what)
+	}
+	return settings.WebhookURL + "/", nil
+}
+
+// UpdateToken stores a new token in the Repository's Secret, after GitLab has accepted it.
+func UpdateToken(
+	ctx context.Context, c *kube.Cluster, of metav1.ObjectMeta, token string, say func(format string, args ...any),
+) error {
+	repository, secret, err := find(ctx, c, of.Namespace, of.Name)
+	if err != nil {
+		return err
+	}
+	role, err := verify(ctx, repository, token)
+	if err != nil {
+		return fmt.Errorf("the new token was not stored: %w", err)
+	}
+	values, err := secret.read(ctx, c)
+	if err != nil {
+		return err
+	}
+	if values[secret.tokenKey] == token {
+		say("%s has this token already, and GitLab accepts it: %s", secret, role)
+		return nil
+	}
+	if err := secret.put(ctx, c, secret.tokenKey, token); err != nil {
+		return err
+	}
+	say("%s has the new token: %s. Plumbline uses it for the next call", secret, role)
+	return nil
+}
+
+// verify returns what the token's role allows.
+func verify(ctx context.Context, repository *pacv1alpha1.Repository, token string) (string, error) {
+	log, err := projectOf(repository, token)
+	if err != nil {
+		return "", err
+	}
+	role, err := log.Verify(ctx)
+	if err != nil {
+		return "", err
+	}
+	if role < hooks.Maintainer {
+		return "its role is Developer, so undelivered webhooks are not requested again", nil
+	}
+	return "its role is Maintainer", nil
+}
+
+// projectOf returns the project of a Repository as a token sees it. The user who calls plumb chose
+// both, so its server may have an address that is not public.
+func projectOf(repository *pacv1alpha1.Repository, token string) (*hooks.Log, error) {
+	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+	if err != nil {
+		return nil, fmt.Errorf("spec.url of Repository %s/%s: %w", repository.Namespace, repository.Name, err)
+	}
+	base := gitlab.BaseURL(repository.Spec.GitProvider.URL, repository.Spec.URL, v1alpha1.Project{})
+	credentials := provider.Credentials{
+		Token: token, From: "the given token", Reach: egress.Policy{Trusted: egress.HostPort(base)},
+	}
+	return gitlab.Webhooks(base, provider.ProjectAt(base, canonical), credentials, "plumb")
+}
+
+// find returns a Repository of a GitLab and its Secret.
+func find(
+	ctx context.Context,
+	c *kube.Cluster,
+	namespace, name string,
+) (*pacv1alpha1.Repository, *secretValues, error) {
+	what := fmt.Sprintf("Repository %s/%s", namespace, name)
+	repository, err := c.Own.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, kube.Failed("reading "+what, err)
+	}
+	git := repository.Spec.GitProvider
+	switch {
+	case git == nil || git.Type != gitlab.Name:
+		return nil, nil, fmt.Errorf(
+			"%s is no project of a GitLab (git_provider.type): a GitHub App has one webhook for all repositories",
+			what,
+		)
+	case git.Secret == nil || git.WebhookSecret == nil:
+		return nil, nil, fmt.Errorf(
+			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them, or, "+
+				"if it uses those of the global Repository, give that one's name",
+			what,
+		)
+	}
+	return repository, secretOf(repository), nil
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
+)
+
+// partOf is on every object of config/ but the CustomResourceDefinitions.
+const partOf = "app.kubernetes.io/part-of=plumbline"
+
+// object is one object that is deleted.
+type object struct {
+	kind            schema.GroupVersionResource
+	namespace, name string
+}
+
+// String names it as kubectl takes it.
+func (o object) String() string {
+	kind := o.kind.Resource
+	if o.kind.Group != "" {
+		kind += "." + o.kind.Group
+	}
+	if o.namespace == "" {
+		return kind + "/" + o.name
+	}
+	return fmt.Sprintf("%s/%s in namespace %s", kind, o.name, o.namespace)
+}
+
+// group is a kind whose objects are deleted together.
+type group struct {
+	schema.GroupVersionResource
+	// everywhere includes objects of other namespaces that are bound to this installation.
+	everywhere bool
+	// selects reports whether an object is one of this installation; nil for the label.
+	selects func(*unstructured.Unstructured) bool
+}
+
+const rbac = "rbac.authorization.k8s.io"
+
+// deployments are deleted first, so that nothing is created again.
+func deployments() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+}
+
+func definitions() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+}
+
+// groups lists what is deleted, in this order.
+func (u *Uninstaller) groups() []group {
+	kind := func(group, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
+	}
+	all := []group{{GroupVersionResource: deployments()}}
+	for _, k := range []schema.GroupVersionResource{
+		kind("networking.k8s.io", "ingresses"), kind("", "services"), kind("policy", "poddisruptionbudgets"),
+		kind("networking.k8s.io", "networkpolicies"), kind("monitoring.coreos.com", "servicemonitors"),
+		kind("monitoring.coreos.com", "prometheusrules"), kind("", "resourcequotas"), kind("", "configmaps"),
+	} {
+		all = append(all, group{GroupVersionResource: k})
+	}
+	all = append(all,
+		group{GroupVersionResource: kind("", "secrets"), selects: func(o *unstructured.Unstructured) bool {
+			_, copied := webhooksecret.ShardNumber(o.GetName())
+			return copied
+		}},
+		group{GroupVersionResource: kind("coordination.k8s.io", "leases"), selects: func(o *unstructured.Unstructured) bool {
+			return strings.HasPrefix(o.GetName(), string(preflight.Controller)+".")
+		}},
+		group{GroupVersionResource: kind(rbac, "rolebindings"), everywhere: true, selects: u.bound},
+		group{GroupVersionResource: kind(rbac, "roles")},
+		group{GroupVersionResource: kind(rbac, "clusterrolebindings"), everywhere: true, selects: u.bound},
+		group{GroupVersionResource: kind("", "serviceaccounts")},
+	)
+	return all
+}
+
+// bound reports whether a binding of Plumbline's is for an account of this installation.
+func (u *Uninstaller) bound(o *unstructured.Unstructured) bool {
+	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
+	ours := slices.ContainsFunc(subjects, func(s any) bool {
+		subject, _ := s.(map[string]any)
+		return subject["namespace"] == u.Namespace
+	})
+	return ours && o.GetLabels()["app.kubernetes.io/part-of"] == "plumbline"
+}
+
+// objects lists what is deleted, in this order. Other installations in the cluster keep what they
+// share with this one.
+func (u *Uninstaller) objects(ctx context.Context, others []string) ([]object, error) {
+	var all []object
+	for _, g := range u.groups() {
+		found, err := u.find(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	if len(others) > 0 {
+		return all, nil
+	}
+	roles := group{
+		GroupVersionResource: schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"},
+		everywhere:           true,
+	}
+	found, err := u.find(ctx, roles)
+	if err != nil {
+		return nil, err
+	}
+	crds, err := u.definitions(ctx)
+	return append(append(all, found...), crds...), err
+}
+
+func (u *Uninstaller) find(ctx context.Context, g group) ([]object, error) {
+	options := metav1.ListOptions{}
+	if g.selects == nil {
+		options.LabelSelector = partOf
+	}
+	namespace := u.Namespace
+	if g.everywhere {
+		namespace = metav1.NamespaceAll
+	}
+	list, err := u.Cluster.Dynamic.Resource(g.GroupVersionResource).Namespace(namespace).List(ctx, options)
+	if apierrors.IsNotFound(err) { // the cluster does not have the kind
+		return nil, nil
+	}
+	if err != nil {
+		return nil, kube.Failed("listing the "+g.Resource, err)
+	}
+	var all []object
+	for i := range list.Items {
+		item := &list.Items[i]
+		if g.selects == nil || g.selects(item) {
+			all = append(all, object{g.GroupVersionResource, item.GetNamespace(), item.GetName()})
+		}
+	}
+	return all, nil
+}
+
+// definitions lists the CustomResourceDefinitions. Their objects are deleted with them.
+func (u *Uninstaller) definitions(ctx context.Context) ([]object, error) {
+	list, err := u.Cluster.Dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, kube.Failed("listing the CustomResourceDefinitions", err)
+	}
+	var all []object
+	for i := range list.Items {
+		name := list.Items[i].GetName()
+		ours := strings.HasSuffix(name, "."+plumbline.GroupName)
+		if ours || u.Repositories && name == "repositories."+pipelinesascode.GroupName {
+			all = append(all, object{kind: definitions(), name: name})
+		}
+	}
+	return all, nil
+}
+
+// delete deletes an object. One that is gone is no error.
+func (u *Uninstaller) delete(ctx context.Context, o object) error {
+	background := metav1.DeletePropagationBackground
+	err := u.Cluster.Dynamic.Resource(o.kind).Namespace(o.namespace).
+		Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &background})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return kube.Failed("deleting "+o.String(), err)
+	}
+	u.say("Deleted %s", o)
+	return nil
+}
+
+// others returns the namespaces of other installations in the cluster.
+func (u *Uninstaller) others(ctx context.Context) ([]string, error) {
+	selector := "app.kubernetes.io/name=" + string(preflight.Controller)
+	list, err := u.Cluster.Kube.AppsV1().
+		Deployments(metav1.NamespaceAll).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, kube.Failed("looking for other installations", err)
+	}
+	var all []string
+	for i := range list.Items {
+		if namespace := list.Items[i].Namespace; namespace != u.Namespace {
+			all = append(all, namespace)
+		}
+	}
+	if len(all) > 0 && u.Repositories {
+		return nil, errors.New("--delete-repositories would delete the Repositories of the installations in " +
+			strings.Join(all, ", ") + ", too: uninstall those first")
+	}
+	return all, nil
+}

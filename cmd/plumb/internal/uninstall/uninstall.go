@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+)
+
+// What happens to the checks that are open.
+const (
+	// Cancel cancels their runs, and closes them as cancelled.
+	Cancel = "cancel"
+	// Wait waits until their runs have finished.
+	Wait = "wait"
+	// Leave leaves them open at the Git service.
+	Leave = "no"
+)
+
+// releaseAnnotation is Helm's, with the name of the release.
+const releaseAnnotation = "meta.helm.sh/release-name"
+
+// Uninstaller removes the installation in a namespace.
+type Uninstaller struct {
+	Cluster   *kube.Cluster
+	Namespace string
+	// AppSecret is the name of the Secret of the GitHub App, which stays.
+	AppSecret string
+	// CloseChecks is Cancel, Wait, Leave, or "" if the user has not decided.
+	CloseChecks string
+	// Repositories also deletes the kind Repository, with all Repositories.
+	Repositories bool
+	// Yes deletes. Without it Run only says what it would do.
+	Yes bool
+	// Timeout is how long to wait for checks and pods. Poll is how often to read them.
+	Timeout, Poll time.Duration
+	Out           io.Writer
+}
+
+// Run removes the installation.
+func (u *Uninstaller) Run(ctx context.Context) error {
+	release, err := u.release(ctx)
+	if err != nil {
+		return err
+	}
+	others, err := u.others(ctx)
+	if err != nil {
+		return err
+	}
+	objects, err := u.objects(ctx, others)
+	if err != nil {
+		return err
+	}
+	pending, err := u.pending(ctx)
+	if err != nil {
+		return err
+	}
+	u.describe(pending, objects, release)
+	u.keeps(others)
+	switch {
+	case !u.Yes:
+		u.say("\nNothing was changed. Add --yes to uninstall.")
+		return nil
+	case len(open(pending)) > 0 && u.CloseChecks == "":
+		return errors.New("checks are open, and without Plumbline they stay open: add --close-checks to cancel their runs, " +
+			"--close-checks=wait to let them finish, or --close-checks=no to leave them open")
+	}
+	return u.remove(ctx, objects, release)
+}
+
+// describe prints what is open and what is deleted.
+func (u *Uninstaller) describe(pending []Pending, objects []object, release string) {
+	unsettled := open(pending)
+	if len(unsettled) > 0 {
+		u.list("Open checks, which only Plumbline closes", unsettled)
+	}
+	if len(pending) > len(unsettled) {
+		var settled []Pending
+		for _, p := range pending {
+			if p.Settled {
+				settled = append(settled, p)
+			}
+		}
+		u.list(
+			"Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
+			settled,
+		)
+	}
+	if release != "" {
+		u.say(
+			"Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
+			u.Namespace,
+			release,
+		)
+		return
+	}
+	u.say("Deleted, in this order:")
+	for _, o := range objects {
+		u.say("  %s", o)
+	}
+}
+
+// keeps prints what stays.
+func (u *Uninstaller) keeps(others []string) {
+	u.say("Kept:")
+	u.say("  Namespace %s and Secret %s in it: kubectl delete namespace %s", u.Namespace, u.AppSecret, u.Namespace)
+	if !u.Repositories {
+		u.say("  the Repositories and their kind: --delete-repositories deletes them")
+	}
+	for _, other := range others {
+		u.say("  ClusterRoles and kinds, which the installation in namespace %s uses, and this one's GitEvents", other)
+	}
+	u.say("  PipelineRuns, with the Secrets of those that have not finished")
+	u.say("  the GitHub App and the webhooks of GitLab projects: delete them at the Git service")
+}
+
+// remove closes checks and deletes the objects.
+func (u *Uninstaller) remove(ctx context.Context, objects []object, release string) error {
+	if u.CloseChecks == Cancel || u.CloseChecks == Wait {
+		if err := u.closeFirst(ctx); err != nil {
+			return err
+		}
+	}
+	if release != "" {
+		u.say("Now run: helm -n %s uninstall %s", u.Namespace, release)
+		return nil
+	}
+	for i, o := range objects {
+		if err := u.delete(ctx, o); err != nil {
+			return err
+		}
+		lastDeployment := o.kind == deployments() && (i+1 == len(objects) || objects[i+1].kind != deployments())
+		if !lastDeployment {
+			continue
+		}
+		// What the pods create would stay.
+		for _, component := range []preflight.Component{preflight.Receiver, preflight.Controller} {
+			if err := u.podsEnd(ctx, component); err != nil {
+				return err
+			}
+		}
+	}
+	u.say("Plumbline is uninstalled from namespace %s.", u.Namespace)
+	return nil
+}
+
+// closeFirst stops the receivers, so that no new event is recorded, and closes the checks.
+func (u *Uninstaller) closeFirst(ctx context.Context) error {
+	if err := u.controllerRuns(ctx); err != nil {
+		return err
+	}
+	if err := u.stopReceivers(ctx); err != nil {
+		return err
+	}
+	if err := u.closeChecks(ctx); err != nil {
+		return err
+	}
+	u.say("All checks that Plumbline can close are closed.")
+	return nil
+}
+
+// release returns the Helm release that installed the controller; empty if it was not Helm.
+func (u *Uninstaller) release(ctx context.Context) (string, error) {
+	deployment, err := u.deployment(ctx, preflight.Controller)
+	if err != nil || deployment == nil {
+		return "", err
+	}
+	return deployment.Annotations[releaseAnnotation], nil
+}
+
+func (u *Uninstaller) deployment(ctx context.Context, component preflight.Component) (*appsv1.Deployment, error) {
+	deployment, err := u.Cluster.Kube.AppsV1().Deployments(u.Namespace).Get(ctx, string(component), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, kube.Failed("reading Deployment "+string(component), err)
+	}
+	return deployment, nil
+}
+
+// controllerRuns returns an error if no controller could close a check.
+func (u *Uninstaller) controllerRuns(ctx context.Context) error {
+	deployment, err := u.deployment(ctx, preflight.Controller)
+	if err != nil {
+		return err
+	}
+	if deployment != nil && deployment.Status.AvailableReplicas > 0 {
+		return nil
+	}
+	pending, err := u.pending(ctx)
+	if err != nil || len(open(pending)) == 0 {
+		return err
+	}
+	return fmt.Errorf(
+		"no controller runs in namespace %s, so no check can be closed: start it (plumb doctor says what it lacks), "+
+			"or leave the checks open with --close-checks=no",
+		u.Namespace,
+	)
+}
+
+// stopReceivers scales the receivers to zero and waits for their end.
+func (u *Uninstaller) stopReceivers(ctx context.Context) error {
+	name := string(preflight.Receiver)
+	_, err := u.Cluster.Kube.AppsV1().Deployments(u.Namespace).
+		Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return kube.Failed("scaling Deployment "+name+" to zero", err)
+	}
+	u.say("Stopped the receivers: deliveries are refused from now on.")
+	return u.podsEnd(ctx, preflight.Receiver)
+}
+
+// podsEnd waits until a component has no pod.
+func (u *Uninstaller) podsEnd(ctx context.Context, component preflight.Component) error {
+	ctx, stop := context.WithTimeout(ctx, u.Timeout)
+	defer stop()
+	selector := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + string(component)}
+	err := wait.PollUntilContextCancel(ctx, u.Poll, true, func(ctx context.Context) (bool, error) {
+		pods, err := u.Cluster.Kube.CoreV1().Pods(u.Namespace).List(ctx, selector)
+		if err != nil {
+			return false, kube.Failed("listing the pods", err)
+		}
+		return len(pods.Items) == 0, nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("pods of %s still run after %s: see why with kubectl -n %s get pods, then run the command again",
+			component, u.Timeout, u.Namespace)
+	}
+	return err
+}

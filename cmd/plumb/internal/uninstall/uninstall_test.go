@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
+)
+
+// test/installation uninstalls a real installation. These tests are about decisions and refusals.
+
+const system = "plumbline"
+
+type env struct {
+	*testing.T
+	Uninstaller
+	kube    *kubefake.Clientset
+	own     *ownfake.Clientset
+	dynamic *dynamicfake.FakeDynamicClient
+	out     strings.Builder
+}
+
+// thing is an object of a kind, as config/ labels it.
+func thing(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	o.SetLabels(map[string]string{"app.kubernetes.io/part-of": "plumbline"})
+	return o
+}
+
+func binding(kind, namespace, name, of string) *unstructured.Unstructured {
+	o := thing("rbac.authorization.k8s.io/v1", kind, namespace, name)
+	o.Object["subjects"] = []any{map[string]any{"kind": "ServiceAccount", "name": "plumbline-controller", "namespace": of}}
+	return o
+}
+
+func controller(namespace string) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: "plumbline-controller", Labels: map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
+		},
+		Status: appsv1.DeploymentStatus{AvailableReplicas: 1},
+	}
+}
+
+func gitEvent(name string, change func(*v1alpha1.GitEvent)) *v1alpha1.GitEvent {
+	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: name}}
+	e.Spec.Repository.URL = "https://github.com/acme/app"
+	e.Status.Ref = "main"
+	change(e)
+	return e
+}
+
+// running is an event whose run has not finished.
+func running(e *v1alpha1.GitEvent) {
+	e.Status.Plan = &v1alpha1.Plan{}
+	e.Status.Runs = []v1alpha1.Run{{Pipeline: "build"}}
+	e.Status.Checks = []v1alpha1.Check{{Key: "run-1", Name: "CI / build", ID: "1"}}
+}
+
+func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object) *env {
+	t.Helper()
+	e := &env{T: t, kube: kubefake.NewSimpleClientset(deployments...), own: ownfake.NewSimpleClientset(events...)}
+	lists := map[schema.GroupVersionResource]string{definitions(): "CustomResourceDefinitionList"}
+	lists[schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}] = "ClusterRoleList"
+	for _, g := range e.groups() {
+		lists[g.GroupVersionResource] = strings.ToUpper(g.Resource) + "List"
+	}
+	foreign := thing("v1", "ConfigMap", system, "theirs")
+	foreign.SetLabels(nil)
+	e.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
+		thing("apps/v1", "Deployment", system, "plumbline-receiver"), thing("apps/v1", "Deployment", system, "plumbline-controller"),
+		thing("v1", "Service", system, "plumbline-receiver"), thing("v1", "ConfigMap", system, "plumbline"), foreign,
+		thing("v1", "Secret", system, "plumbline-github-app"), thing("v1", "Secret", system, "plumbline-webhook-secrets-0"),
+		binding("ClusterRoleBinding", "", "plumbline-controller", system), binding("ClusterRoleBinding", "", "other", "elsewhere"),
+		binding("RoleBinding", "team-a", "plumbline-controller-secrets", system),
+		thing("rbac.authorization.k8s.io/v1", "ClusterRole", "", "plumbline-controller"),
+		thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gitevents.plumbline.dev"),
+		thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "repositories.pipelinesascode.tekton.dev"),
+		thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "tasks.tekton.dev"),
+	)
+	e.Uninstaller = Uninstaller{
+		Cluster:   &kube.Cluster{Kube: e.kube, Own: e.own, Dynamic: e.dynamic},
+		Namespace: system, AppSecret: "plumbline-github-app", Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
+	}
+	return e
+}
+
+// deleted returns the deleted objects in order.
+func (e *env) deleted() (all []string) {
+	for _, a := range e.dynamic.Actions() {
+		if d, is := a.(clienttesting.DeleteAction); is {
+			all = append(all, a.GetResource().Resource+"/"+d.GetName())
+		}
+	}
+	return all
+}
+
+func (e *env) says(parts ...string) {
+	e.Helper()
+	for _, part := range parts {
+		if !strings.Contains(e.out.String(), part) {
+			e.Errorf("the output does not have %q:\n%s", part, e.out.String())
+		}
+	}
+}
+
+func TestRunChangesNothingWithoutYes(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)}, gitEvent("gh-1", running))
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := e.deleted(); len(all) > 0 {
+		t.Errorf("deleted %v", all)
+	}
+	e.says("Nothing was changed", `https://github.com/acme/app main: ["CI / build"] of event gh-1`, "deployments.apps/plumbline-controller", "Kept:")
+}
+
+func TestRunDeletesInOrder(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)})
+	e.Yes = true
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"deployments/plumbline-controller", "deployments/plumbline-receiver", "services/plumbline-receiver", "configmaps/plumbline",
+		"secrets/plumbline-webhook-secrets-0", "rolebindings/plumbline-controller-secrets", "clusterrolebindings/plumbline-controller",
+		"clusterroles/plumbline-controller", "customresourcedefinitions/gitevents.plumbline.dev",
+	}
+	if all := e.deleted(); !slices.Equal(all, want) {
+		t.Errorf("deleted %q,\nwant %q", all, want)
+	}
+}
+
+func TestRunDeletesRepositoriesOnlyIfTold(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)})
+	e.Yes, e.Repositories = true, true
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all := e.deleted()
+	if !slices.Contains(all, "customresourcedefinitions/repositories.pipelinesascode.tekton.dev") ||
+		slices.Contains(all, "customresourcedefinitions/tasks.tekton.dev") {
+		t.Errorf("deleted %q", all)
+	}
+}
+
+func TestOtherInstallationsKeepWhatIsShared(t *testing.T) {
+	deployments := []runtime.Object{controller(system), controller("second")}
+	e := newEnv(t, deployments)
+	e.Yes = true
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if all := e.deleted(); slices.ContainsFunc(all, func(name string) bool {
+		return strings.HasPrefix(name, "clusterroles/") || strings.HasPrefix(name, "customresourcedefinitions/")
+	}) {
+		t.Errorf("deleted %q", all)
+	}
+	e.says("the installation in namespace second uses")
+	e = newEnv(t, deployments)
+	e.Repositories = true
+	if err := e.Uninstaller.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "installations in second") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
+	for name, test := range map[string]struct {
+		closes, want string
+		controllers  []runtime.Object
+		deletes      bool
+	}{
+		"not decided":              {"", "add --close-checks", []runtime.Object{controller(system)}, false},
+		"they stay open":           {Leave, "", []runtime.Object{controller(system)}, true},
+		"no controller runs":       {Cancel, "no controller runs", nil, false},
+		"they do not end":          {Wait, "1 events still have open checks after 200ms", []runtime.Object{controller(system)}, false},
+		"the cancel has no effect": {Cancel, "1 events still have open checks", []runtime.Object{controller(system)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, test.controllers, gitEvent("gh-1", running))
+			e.Yes, e.CloseChecks = true, test.closes
+			err := e.Uninstaller.Run(t.Context())
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+			if all := e.deleted(); len(all) > 0 != test.deletes {
+				t.Errorf("deleted %q", all)
+			}
+		})
+	}
+}
+
+func TestCancelAnnotatesOpenEventsOnly(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)}, gitEvent("gh-1", running), gitEvent("gh-2", func(g *v1alpha1.GitEvent) {
+		running(g)
+		g.Status.Phase, g.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionPending
+	}))
+	e.own.PrependReactor("patch", "gitevents", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		// The controller reports the check and settles the event.
+		name := a.(clienttesting.PatchAction).GetName() //nolint:forcetypeassert // of this verb
+		if name != "gh-1" || !strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), plumbline.CancelAnnotation) {
+			t.Errorf("patched %s with %s", name, a.(clienttesting.PatchAction).GetPatch())
+		}
+		settled := gitEvent(name, func(g *v1alpha1.GitEvent) {
+			running(g)
+			g.Status.Phase = v1alpha1.PhaseSettled
+			g.Status.Checks[0].Concluded = true
+		})
+		return true, settled, e.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), settled, system)
+	})
+	e.Yes, e.CloseChecks = true, Cancel
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Checks that stay open in any case", "event gh-2", "All checks that Plumbline can close are closed.", "Stopped the receivers")
+}
+
+func TestHelmUninstallsTheRest(t *testing.T) {
+	deployment := controller(system)
+	deployment.Annotations = map[string]string{"meta.helm.sh/release-name": "ci"}
+	e := newEnv(t, []runtime.Object{deployment})
+	e.Yes = true
+	if err := e.Uninstaller.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Now run: helm -n plumbline uninstall ci")
+	if all := e.deleted(); len(all) > 0 {
+		t.Errorf("deleted %q", all)
+	}
+}
+
+func TestRunNamesTheMissingRight(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)})
+	e.dynamic.PrependReactor("list", "clusterroles", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "",
+			errors.New(`User "eve" cannot list resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`))
+	})
+	e.Yes = true
+	err := e.Uninstaller.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "lacks the right to list clusterroles.rbac.authorization.k8s.io in all namespaces") {
+		t.Errorf("got %v", err)
+	}
+	if all := e.deleted(); len(all) > 0 {
+		t.Errorf("deleted %q before all rights were known", all)
+	}
+}
+
+func TestPendingOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*v1alpha1.GitEvent)
+		pending bool
+	}{
+		"it is not planned":          {func(*v1alpha1.GitEvent) {}, true},
+		"its run has not finished":   {running, true},
+		"its result is not reported": {func(e *v1alpha1.GitEvent) { running(e); e.Status.Runs[0].Result = &v1alpha1.Result{} }, true},
+		"everything is reported": {func(e *v1alpha1.GitEvent) {
+			running(e)
+			e.Status.Runs[0].Result, e.Status.Checks[0].Concluded = &v1alpha1.Result{}, true
+		}, false},
+		"it cancels others and waits": {func(e *v1alpha1.GitEvent) {
+			e.Status.Plan, e.Status.Disposition = &v1alpha1.Plan{}, v1alpha1.DispositionCancels
+		}, false},
+		"it is settled": {func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }, false},
+		"its results were given up": {func(e *v1alpha1.GitEvent) {
+			running(e)
+			e.Status.Phase, e.Status.Unreported = v1alpha1.PhaseSettled, true
+		}, true},
+	} {
+		if _, pending := pendingOf(gitEvent("gh-1", test.change)); pending != test.pending {
+			t.Errorf("%s: open is %v, want %v", name, pending, test.pending)
+		}
+	}
+}
