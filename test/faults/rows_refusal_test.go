@@ -31,7 +31,7 @@ func refusalRows() []row {
 		{id: "K11", when: "it cannot read it strictly", verb: created, cause: asked(doubled()), class: fault.Invalid, reason: invalid},
 		{id: "K11", when: "it finds a change invalid", verb: patched, cause: invalidPatch, class: fault.Operator, reason: invalid},
 		{id: "K12", when: "a right is missing", verb: created, cause: asUnboundAccount, class: fault.Operator, reason: forbidden},
-		{id: "K13", when: "a ResourceQuota is used up", verb: created, cause: asked(create("k13").in("full")), class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
+		{id: "K13", when: "a ResourceQuota is exhausted", verb: created, cause: asked(create("k13").in("full")), class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
 		{id: "K14", when: "others change a ResourceQuota all the time", verb: created, cause: contended, class: fault.Conflict, reason: fault.ReasonConflict},
 		{id: "K15", when: "a LimitRange refuses a new Pod", verb: created, cause: refusedPod("limited"), class: fault.Invalid, reason: denied},
 		{id: "K15", when: "Pod Security refuses a new Pod", verb: created, cause: refusedPod("restricted"), class: fault.Invalid, reason: denied},

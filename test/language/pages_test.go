@@ -70,7 +70,7 @@ func TestLinksOfPagesResolve(t *testing.T) {
 }
 
 // Each page of docs/ is in the index.
-func TestIndexListsEveryPage(t *testing.T) {
+func TestIndexListsAllPages(t *testing.T) {
 	t.Parallel()
 	index := readFile(t, "../../docs/README.md")
 	for name := range pages(t) {

@@ -34,7 +34,7 @@ func (f *fake) rows() []providertest.Row {
 		reason     string
 		wait       time.Duration
 	}{
-		{"G1", "the limit of an hour is used up", checks, forge.PrimaryRateLimit(time.Now().Add(time.Hour)), throttled, limited, time.Hour},
+		{"G1", "the limit of an hour is exhausted", checks, forge.PrimaryRateLimit(time.Now().Add(time.Hour)), throttled, limited, time.Hour},
 		{"G1", "so is it, as 429 without a time", tree, said(429, "X-RateLimit-Remaining", "0", `{"message":"API rate limit exceeded"}`), throttled, limited, time.Minute},
 		{"G2", "we are too fast, and hear for how long", checks, forge.SecondaryRateLimit(30 * time.Second), throttled, slower, 30 * time.Second},
 		{"G2", "we are too fast, as 429 without a time", tree, said(429, none, "", `{"message":"You have exceeded a secondary rate limit"`+secondary), throttled, slower, time.Minute},
