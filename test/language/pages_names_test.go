@@ -75,7 +75,7 @@ func TestPagesNameKeys(t *testing.T) {
 	for _, annotation := range regexp.MustCompile(`prefix \+ "([a-z-]+)"`).FindAllStringSubmatch(readFile(t, "../../pkg/apis/pipelinesascode/keys.go"), -1) {
 		exist[annotation[1]] = true
 	}
-	setting := regexp.MustCompile(`^([a-z][a-z0-9]*(?:-[a-z0-9]+)+): `)
+	setting := regexp.MustCompile(`^([a-z][a-z0-9]*(?:-[a-z0-9]+)+): "`)
 	everything := ""
 	for name, page := range pages(t) {
 		everything += page
@@ -99,13 +99,13 @@ func TestPagesNameKeys(t *testing.T) {
 
 // keysOfTables returns the keys in the first columns of tables about the ConfigMap plumbline.
 func keysOfTables(page string) (all []string) {
-	of := false
+	within, of := false, false
 	for line := range strings.Lines(page) {
 		switch first, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | "); {
 		case !strings.HasPrefix(line, "|"):
-			of = false
-		case strings.Contains(first, "ConfigMap `plumbline`"):
-			of = true
+			within = false
+		case !within:
+			within, of = true, strings.Contains(first, "ConfigMap `plumbline`")
 		case of:
 			for _, key := range spans.FindAllString(first, -1) {
 				all = append(all, strings.Trim(key, "`"))
