@@ -22,7 +22,7 @@ import (
 
 const (
 	namespace  = "plumbline"
-	credential = "plumbline-github-app" //nolint:gosec // the name of a Secret
+	credential = "plumbline-github-app"
 )
 
 // node stands in for kind's: it runs a process for each Deployment that the reader applies, once

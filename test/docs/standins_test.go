@@ -105,14 +105,14 @@ func git(args []string) int {
 }
 
 func run(path string, args []string) int {
-	command := exec.Command(path, args...) //nolint:noctx // the shell ends it
+	command := exec.Command(path, args...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return result(command.Run())
 }
 
 // call tells the test.
 func call(path, key, value string) error {
-	response, err := http.PostForm(os.Getenv(envCalls)+path, url.Values{key: {value}}) //nolint:noctx // the shell ends it
+	response, err := http.PostForm(os.Getenv(envCalls)+path, url.Values{key: {value}})
 	if err != nil {
 		return err
 	}

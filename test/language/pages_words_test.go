@@ -24,9 +24,8 @@ func sentences(page string) (all []string) {
 	page = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(page, "$1")
 	page = regexp.MustCompile(`(?m)^\s*(?:[*-]|\d+\.|#+|>) `).ReplaceAllString(page, "\n\n")
 	for _, paragraph := range regexp.MustCompile(`\n\s*\n|\||\n#`).Split(page, -1) {
-		for _, sentence := range regexp.MustCompile(`[.!?:]['")*]*\s+`).Split(strings.Join(strings.Fields(paragraph), " ")+" ", -1) {
-			all = append(all, sentence)
-		}
+		text := strings.Join(strings.Fields(paragraph), " ") + " "
+		all = append(all, regexp.MustCompile(`[.!?:]['")*]*\s+`).Split(text, -1)...)
 	}
 	return all
 }
