@@ -34,7 +34,7 @@ timed = @TIMEFORMAT='$(1): %R s, of CPU %U s and %S s of the system'; time $(2)
 # How many failed e2e tests may run once more, alone and three times. CI sets 2; a test that passes then is printed as UNSTEADY.
 RERUN_FAILED ?= 0
 # The packages whose tests start a cluster. They run one at a time, the longest (test/e2e) at the end.
-suites := cluster faults installation campaign
+suites := cluster faults installation campaign docs
 suites_of_all := $(suites) hostile bench
 with_cluster := $(patsubst %,-e /test/%$$,$(suites_of_all) e2e)
 
@@ -161,8 +161,9 @@ fuzz: ## run every fuzz target for FUZZTIME (60s each; FUZZ=<regular expression>
 	./hack/fuzz.sh $(FUZZ)
 
 .PHONY: lint
-lint: ## check the budgets and rules of .golangci.yml
+lint: ## check the budgets and rules of .golangci.yml, and the words, sentences, links and names of the pages
 	$(call timed,lint,$(lint_tool) run)
+	$(call timed,pages,go test -vet=off ./test/language -run Pages)
 
 .PHONY: generate
 generate: ## regenerate deep copies, clients, CRDs and docs/schema from pkg/apis, and docs/guarantees.md from the tests

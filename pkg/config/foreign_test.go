@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// The keys of Pipelines-as-Code's ConfigMap that docs/compatibility.md says do nothing are read by
+// The keys of Pipelines-as-Code's ConfigMap that docs/migration.md says do nothing are read by
 // nothing, and reported.
 func TestKeysThatDoNothingAreOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/compatibility.md")
+	page, err := os.ReadFile("../../docs/migration.md")
 	if err != nil {
 		t.Fatal(err)
 	}

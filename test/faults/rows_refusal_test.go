@@ -35,7 +35,7 @@ func refusalRows() []row {
 			reason: invalid},
 		{id: "K12", when: "a right is missing", verb: created, cause: asUnboundAccount, class: fault.Operator,
 			reason: forbidden},
-		{id: "K13", when: "a ResourceQuota is used up", verb: created, cause: asked(create("k13").in("full")),
+		{id: "K13", when: "a ResourceQuota is exhausted", verb: created, cause: asked(create("k13").in("full")),
 			class: fault.Throttled, reason: fault.ReasonQuota, wait: fault.QuotaRetry},
 		{id: "K14", when: "others change a ResourceQuota all the time", verb: created, cause: contended,
 			class: fault.Conflict, reason: fault.ReasonConflict},

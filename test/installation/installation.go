@@ -75,9 +75,8 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 			return nil, err
 		}
 	}
-	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs,
-		limited: o.Limited, started: map[string]int{}}
-	if err := i.clients(o.Cluster.RESTConfig()); err != nil {
+	i, err := Adopt(o)
+	if err != nil {
 		return nil, err
 	}
 	objects, err := manifests()
@@ -105,6 +104,12 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 		return i, nil
 	}
 	return i, i.storeApp(ctx)
+}
+
+// Adopt is an installation whose manifests were applied by other means.
+func Adopt(o Options) (*Installation, error) {
+	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
+	return i, i.clients(o.Cluster.RESTConfig())
 }
 
 // shard creates the Secrets for copies of webhook secrets in the state in which a controller

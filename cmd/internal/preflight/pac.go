@@ -86,7 +86,7 @@ func (c *Checker) RunningPaC(ctx context.Context) ([]Finding, error) {
 
 // stopping says how to stop a Deployment of Pipelines-as-Code.
 func stopping(d appsv1.Deployment) string {
-	const read, override = `read "Move over from Pipelines-as-Code" in README.md`, "or start the controller with -coexist-with-pac"
+	const read, override = "read docs/migration.md", "or start the controller with -coexist-with-pac"
 	operated := func(owner metav1.OwnerReference) bool { return owner.Kind == operatorKind }
 	if slices.ContainsFunc(d.OwnerReferences, operated) {
 		return "the Tekton operator scales it up again whatever is done to it: " + read + ", " + override

@@ -35,7 +35,7 @@ func (f *fake) rows() []providertest.Row {
 		reason     string
 		wait       time.Duration
 	}{
-		{"G1", "the limit of an hour is used up", checks, forge.PrimaryRateLimit(time.Now().Add(time.Hour)), throttled,
+		{"G1", "the limit of an hour is exhausted", checks, forge.PrimaryRateLimit(time.Now().Add(time.Hour)), throttled,
 			limited, time.Hour},
 		{"G1", "so is it, as 429 without a time", tree,
 			said(429, "X-RateLimit-Remaining", "0", `{"message":"API rate limit exceeded"}`), throttled, limited, time.Minute},

@@ -34,10 +34,10 @@ func (f *fake) rows() []providertest.Row {
 		reason     string
 		wait       time.Duration
 	}{
-		{"L1", "a limit is used up", statuses, forgelab.RateLimited(now, now.Add(time.Hour)), throttled, limited, time.Hour},
-		{"L1", "a limit of the edge is used up", tree, text(429, "Retry-After", "60", "Retry later\n"), throttled, slower,
+		{"L1", "a limit is exhausted", statuses, forgelab.RateLimited(now, now.Add(time.Hour)), throttled, limited, time.Hour},
+		{"L1", "a limit of the edge is exhausted", tree, text(429, "Retry-After", "60", "Retry later\n"), throttled, slower,
 			time.Minute},
-		{"L1", "a limit of the edge is used up, without a time", tree, text(429, "X-None", "", "Retry later\n"), throttled,
+		{"L1", "a limit of the edge is exhausted, without a time", tree, text(429, "X-None", "", "Retry later\n"), throttled,
 			slower, time.Minute},
 		{"L2", "the token is not accepted", statuses, forgelab.Unauthorized401(), operator, refused, 0},
 		{"L2", "the token was revoked", tree, forgelab.Revoked401(), operator, refused, 0},

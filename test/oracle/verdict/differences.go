@@ -10,6 +10,8 @@ const (
 	template = "docs/templates.md"
 	operate  = "docs/operations.md"
 	running  = "docs/running.md"
+	// migration has all differences in one place.
+	migration = "docs/migration.md"
 )
 
 // Differences are those that Plumbline wants. Each explains as little as possible: one actor and
@@ -23,39 +25,39 @@ func aboutPeople() []Intended {
 	return []Intended{
 		{
 			Name: "a member or reader runs a pull request of a fork", Because: "by default the right to write decides",
-			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Page: migration, Says: "members of the organisation and collaborators who may only read run their pull requests",
 			Explains: readersPull,
 		},
 		{
 			Name: "an approval starts what had run for a member or reader", Because: "nothing had run before it",
-			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Page: migration, Says: "members of the organisation and collaborators who may only read run their pull requests",
 			Explains: readersApproved,
 		},
 		{
 			Name: "a member or reader starts or ends runs by a comment", Because: "by default the right to write decides",
-			Page: commands, Says: "members of the organisation and collaborators who may only read run their pull requests",
+			Page: migration, Says: "members of the organisation and collaborators who may only read run their pull requests",
 			Explains: readersComment,
 		},
 		{
 			Name: "a writer's comment runs what waits for approval", Because: "an approval is meant as one, and is of a commit",
-			Page:     commands,
+			Page:     migration,
 			Says:     "a commit that waits for approval runs by a command, not by a comment that `on-comment` matches",
 			Explains: remarkRuns,
 		},
 		{
 			Name: "a user without write access labels a pull request", Because: "people may label who may not push",
-			Page: language, Says: "Any user's label starts matching pipelines in the repository itself",
+			Page: migration, Says: "Any user's label starts matching pipelines in the repository itself",
 			Explains: triagersLabel,
 		},
 		{
 			Name: "an untrusted user's command shows that it waits for approval", Because: "any user could make it comment",
-			Page: commands, Says: "and recorded in the GitEvent; untrusted users get no answer",
+			Page: migration, Says: "and recorded in the GitEvent; untrusted users get no answer",
 			Explains: untrustedCommand,
 		},
 		{
 			Name:    "an untrusted user's command asks for approval of a commit that was approved",
 			Because: "an approval stands for its commit",
-			Page:    commands, Says: "a command of a user without the right does not change the commit's checks",
+			Page:    migration, Says: "a command of a user without the right does not change the commit's checks",
 			Explains: untrustedAsksAgain,
 		},
 		{
@@ -66,12 +68,12 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "a check that waited for approval ends", Because: "it ran nothing",
-			Page: commands, Says: "the waiting check ends as skipped",
+			Page: migration, Says: "the waiting check ends as skipped",
 			Explains: waitingCheckEnds,
 		},
 		{
 			Name: "a check that waits is not that of a run that somebody starts", Because: "the commit still waits",
-			Page: commands, Says: "when the commit is approved and not before",
+			Page: migration, Says: "when the commit is approved and not before",
 			Explains: stillWaits,
 		},
 		{
@@ -82,7 +84,7 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "the author approves its own pull request", Because: "an approval is of a second person",
-			Page: commands, Says: "| the author cannot approve |",
+			Page: migration, Says: "| the author cannot approve |",
 			Explains: ownApproval,
 		},
 		{
@@ -93,7 +95,7 @@ func aboutPeople() []Intended {
 		},
 		{
 			Name: "an untrusted user asks for no CI", Because: "an untrusted user must not conclude a check",
-			Page: language, Says: "`[skip ci]` is checked before the user's right to run",
+			Page: migration, Says: "`[skip ci]` is checked before the user's right to run",
 			Explains: untrustedSkips,
 		},
 	}

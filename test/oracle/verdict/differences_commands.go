@@ -7,17 +7,17 @@ func aboutCommands() []Intended {
 	return []Intended{
 		{
 			Name: "two different commands in one comment", Because: "it is unknown which was meant",
-			Page: commands, Says: "the first kind of command, in a fixed order, wins",
+			Page: migration, Says: "the first kind of command, in a fixed order, wins",
 			Explains: twoCommands,
 		},
 		{
 			Name: "/ok-to-test that starts nothing leaves a check", Because: "GitHub takes neutral for passed",
-			Page: commands, Says: "the answer says why nothing starts, and there is no extra check",
+			Page: migration, Says: "the answer says why nothing starts, and there is no extra check",
 			Explains: startsNothing,
 		},
 		{
 			Name: "a pipeline without annotations is started by its name", Because: "it is made for that",
-			Page: commands, Says: "a pipeline without annotations is not found",
+			Page: migration, Says: "a pipeline without annotations is not found",
 			Explains: withoutAnnotations,
 		},
 		{
@@ -27,7 +27,7 @@ func aboutCommands() []Intended {
 		},
 		{
 			Name: "/retest and /ok-to-test start what runs already", Because: "its result is not there yet",
-			Page: commands, Says: "`/retest` and `/ok-to-test` start pipelines that are running already",
+			Page: migration, Says: "`/retest` and `/ok-to-test` start pipelines that are running already",
 			Explains: runsAlready,
 		},
 	}
@@ -38,28 +38,28 @@ func aboutEnds() []Intended {
 	return []Intended{
 		{
 			Name: "a close ends every run", Because: "no user waits for them any more",
-			Page: commands, Says: "a close ends only runs with the annotation `cancel-in-progress:",
+			Page: migration, Says: "a close ends only runs with the annotation `cancel-in-progress:",
 			Explains: closeEnds,
 		},
 		{
 			Name: "the author cancels the runs of its own pull request", Because: "they are its runs",
-			Page: commands, Says: "| `/cancel` by users who may start runs | also by the pull request's author |",
+			Page: migration, Says: "| `/cancel` by users who may start runs | also by the pull request's author |",
 			Explains: authorCancels,
 		},
 		{
 			Name: "a newer run, or a close, ends what a label has started", Because: "it is older, whatever has started it",
-			Page: running, Says: "| runs of label events | do not end",
+			Page: migration, Says: "| runs of label events | do not end",
 			Explains: labelledEnds,
 		},
 		{
 			Name:    "a push ends runs of a pull request of a fork's branch that is called the same",
 			Because: "it is another branch",
-			Page:    running, Says: "| pushes | end runs of pull requests from a branch of that name, in a fork too |",
+			Page:    migration, Says: "| pushes | end runs of pull requests from a branch of that name, in a fork too |",
 			Explains: pushEndsPull,
 		},
 		{
 			Name: "the close of an untrusted user's pull request asks for approval", Because: "closing is no start",
-			Page: commands, Says: "the close of an untrusted user's pull request ends nothing, and asks for approval",
+			Page: migration, Says: "the close of an untrusted user's pull request ends nothing, and asks for approval",
 			Explains: closeAsks,
 		},
 	}
@@ -69,7 +69,7 @@ func aboutEnds() []Intended {
 func aboutValues() []Intended {
 	return []Intended{{
 		Name: "the line ends of a value in a quoted scalar", Because: "a value is data, and no part of the file's text",
-		Page: template, Says: "Values are put into the text of the file before YAML is parsed",
+		Page: migration, Says: "Values are put into the text of the file before YAML is parsed",
 		Explains: linesOfAValue,
 	}}
 }

@@ -153,3 +153,56 @@ func words(t *testing.T, command string) []string {
 	}
 	return all[1:]
 }
+
+// The pages that people read first have examples, too: each answer is that for the definition above
+// it, on a branch called topic.
+func TestFirstExamples(t *testing.T) {
+	page := string(read(t, filepath.Join(docs, "authors.md")))
+	all := blocks(page)
+	check(t, "authors.md", page, func(i int, command string) answer {
+		repo := scratch.New(t, map[string]string{"README.md": "x"})
+		repo.Git("checkout", "--quiet", "-b", "topic")
+		for ; all[i].language != "yaml"; i-- {
+		}
+		repo.Write(map[string]string{".tekton/pipeline.yaml": all[i].text})
+		return plumb(t.Context(), repo.Dir, "", words(t, command)...)
+	})
+}
+
+// The README shows an answer of plumb.md.
+func TestReadmeShowsAnswer(t *testing.T) {
+	readme, page := string(read(t, filepath.Join(docs, "..", "README.md"))), string(read(t, filepath.Join(docs, "plumb.md")))
+	for i, b := range blocks(readme) {
+		if b.text == "plumb plan\n" && strings.Contains(page, "```sh\nplumb plan\n```\n\n```\n"+blocks(readme)[i+1].text) {
+			return
+		}
+	}
+	t.Error("README.md shows an answer of plumb plan that plumb.md does not have")
+}
+
+// Each command and flag of plumb on a page exists.
+func TestPagesNameCommands(t *testing.T) {
+	root := (&Process{Args: []string{"plumb"}}).root()
+	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	must(t, err)
+	used := regexp.MustCompile("(?m)(?:^|`)(?:kubectl )?plumb ([a-z][^`\n#|]*)")
+	flags := regexp.MustCompile(`(?:^|\s)--([a-z][a-z-]*)`)
+	for _, path := range append(pages, filepath.Join(docs, "..", "README.md")) {
+		for _, found := range used.FindAllStringSubmatch(string(read(t, path)), -1) {
+			words := strings.Fields(found[1])
+			if words[0] == "completion" { // cobra adds it when it runs
+				continue
+			}
+			command, _, err := root.Find(words)
+			if err != nil || command == root {
+				t.Errorf("%s: there is no command plumb %s: %v", path, found[1], err)
+				continue
+			}
+			for _, flag := range flags.FindAllStringSubmatch(found[1], -1) {
+				if flag[1] != "help" && command.Flag(flag[1]) == nil && command.InheritedFlags().Lookup(flag[1]) == nil {
+					t.Errorf("%s: %s has no flag --%s", path, command.CommandPath(), flag[1])
+				}
+			}
+		}
+	}
+}
