@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 )
@@ -40,6 +41,15 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 		return fmt.Errorf("applying: %w", err)
 	}
 	return c.applyObjects(ctx, objects)
+}
+
+// ApplyTo applies the documents to another cluster, as Cluster.Apply does.
+func ApplyTo(ctx context.Context, config *rest.Config, manifests []byte) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return (&Cluster{config: config, dynamic: client}).Apply(ctx, manifests)
 }
 
 func (c *Cluster) applyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
