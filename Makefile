@@ -57,7 +57,7 @@ test-all: lint verify binaries tools unit ## all tests on both Git services and 
 
 .PHONY: tools
 tools: ## test the modules below hack/tools
-	$(call timed,tools,for tool in ko scan promrules; do go -C hack/tools/$$tool test ./... || exit 1; done)
+	$(call timed,tools,for tool in chart ko scan promrules; do go -C hack/tools/$$tool test ./... || exit 1; done)
 
 TEST ?=
 PKG ?= ./test/e2e
@@ -186,6 +186,14 @@ node: ## a real Kubernetes node on this machine (root, a few Debian packages): i
 .PHONY: images
 images: ## build the container images and their SBOMs into dist/images (OCI layout, SPDX; no daemon), for this machine or PLATFORMS=linux/amd64,linux/arm64
 	./hack/images.sh
+
+chart = go run -C hack/tools/chart .
+
+.PHONY: chart
+chart: ## check the Helm chart and package it into dist/ (VERSION=v0.1.0)
+	$(chart) lint
+	mkdir -p dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(chart) package -version $(or $(VERSION),v0.0.0) -out $(CURDIR)/dist
 
 DB ?= https://vuln.go.dev
 
