@@ -84,10 +84,11 @@ func (w *workshop) images(ctx context.Context) error {
 	if _, err := w.command(ctx, ".", "hack/images.sh"); err != nil {
 		return err
 	}
-	base, err := w.command(ctx, "hack/tools/ko", "go", "run", "./base", "-layout", w.koCache()+"/img")
+	printed, err := w.command(ctx, "hack/tools/ko", "go", "run", "./base", "-layout", w.koCache()+"/img")
 	if err != nil {
 		return err
 	}
+	base := strings.TrimSpace(string(printed))
 	tekton, err := w.once("test/cluster/binaries/tekton", "tekton", base, func(to string) error {
 		for _, image := range tektonImages() {
 			if err := w.ko(ctx, base, image, filepath.Join(to, image)); err != nil {
@@ -153,8 +154,8 @@ func (w *workshop) once(module, kind, settings string, build func(to string) err
 	return target, err
 }
 
-// command runs a command in a folder of the repository and returns the last line that it printed.
-func (w *workshop) command(ctx context.Context, dir, name string, args ...string) (string, error) {
+// command runs a command in a folder of the repository and returns what it printed.
+func (w *workshop) command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = filepath.Join(w.root, dir)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -163,8 +164,7 @@ func (w *workshop) command(ctx context.Context, dir, name string, args ...string
 	fmt.Printf("building: %s %s\n", name, strings.Join(args, " "))
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
+		return nil, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, stderr.Bytes())
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1], nil
+	return out, nil
 }

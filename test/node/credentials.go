@@ -73,8 +73,8 @@ func writeCredentials(dir string) error {
 	return nil
 }
 
-// certify makes the one certificate of the node, which is its own authority. API server and kubelet
-// serve with it; the API server calls the kubelet with it, so it names an administrator.
+// certify makes the one certificate of the node, which is its own authority. API server, kubelet and
+// Git service serve with it. The API server calls the kubelet with it, so it names an administrator.
 func certify() (certificate, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,7 +90,7 @@ func certify() (certificate, keyPEM []byte, err error) {
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		DNSNames:              []string{nodeName, "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		IPAddresses:           []net.IP{net.ParseIP(nodeAddress), net.ParseIP(firstService)},
+		IPAddresses:           []net.IP{net.ParseIP(nodeAddress), net.ParseIP(firstService), net.ParseIP(forgeHost)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {

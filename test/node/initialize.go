@@ -14,7 +14,8 @@ import (
 const (
 	nodeName     = "node1"
 	nodeAddress  = "10.77.0.1"
-	forgeAddress = "10.77.0.2:8080"
+	forgeHost    = "10.77.0.2"
+	forgeAddress = forgeHost + ":8443"
 	podNetwork   = "10.244.0.0/24"
 	services     = "10.96.0.0/16"
 	firstService = "10.96.0.1" // the API server's
@@ -68,14 +69,13 @@ func mount(dir string) error {
 // network gives the node an interface. It is one end of a pair, because not every kernel has dummy
 // interfaces.
 func network() error {
-	forge, _, _ := strings.Cut(forgeAddress, ":")
 	for _, command := range []string{
 		"link set lo up",
 		"link add node0 type veth peer name node0p",
 		"link set node0p up",
 		"link set node0 up",
 		"addr add " + nodeAddress + "/24 dev node0",
-		"addr add " + forge + "/24 dev node0",
+		"addr add " + forgeHost + "/24 dev node0",
 		"route add default dev node0",
 	} {
 		if out, err := exec.Command("ip", strings.Fields(command)...).CombinedOutput(); err != nil {

@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strconv"
 
@@ -47,15 +49,25 @@ func (n *node) installTekton(ctx context.Context) (string, error) {
 // installPlumbline follows the installation's documentation: manifests, the App's Secret, a
 // Repository.
 func (n *node) installPlumbline(ctx context.Context) (string, error) {
+	certificate, err := tls.LoadX509KeyPair(n.file("node.crt"), n.file("node.key"))
+	if err != nil {
+		return "", err
+	}
 	n.forge = forge.New(forge.Options{Addr: forgeAddress, RefuseEarlyConclusion: true})
-	if err := n.forge.Start(); err != nil {
+	if err := n.forge.StartTLS(certificate); err != nil {
+		return "", err
+	}
+	if err := n.createNamespace(ctx, plumblineNamespace); err != nil {
+		return "", err
+	}
+	if err := n.trustForge(ctx); err != nil {
 		return "", err
 	}
 	if err := n.apply(ctx, plumblineManifests); err != nil {
 		return "", err
 	}
 	app := n.forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-node")
-	_, err := n.kube.CoreV1().Secrets(plumblineNamespace).Create(ctx, &corev1.Secret{
+	_, err = n.kube.CoreV1().Secrets(plumblineNamespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "plumbline-github-app"},
 		StringData: map[string]string{
 			"github-application-id": strconv.Itoa(appID), "github-private-key": app.PrivateKeyPEM, "webhook.secret": app.WebhookSecret,
@@ -73,12 +85,50 @@ func (n *node) installPlumbline(ctx context.Context) (string, error) {
 		return "", err
 	}
 	n.receivers = fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port)
+	if err := until(ctx, "the Service reaches a receiver", func() error { return n.reach(ctx) }); err != nil {
+		return "", err
+	}
 	return seen, n.createRepositories(ctx)
 }
 
+// reach asks a receiver through the Service. kube-proxy learns of Ready pods a moment after the API
+// server.
+func (n *node) reach(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.receivers+"/ready", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("/ready is answered %s", response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
+}
+
+// createNamespace creates a namespace that enforces Pod Security restricted.
+func (n *node) createNamespace(ctx context.Context, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforce: "restricted"}}}
+	_, err := n.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	return err
+}
+
+// trustForge stores the certificate authority of the Git service, as for one in a private network.
+func (n *node) trustForge(ctx context.Context) error {
+	certificate, err := os.ReadFile(n.file("node.crt"))
+	if err != nil {
+		return err
+	}
+	_, err = n.kube.CoreV1().ConfigMaps(plumblineNamespace).Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: authorities}, Data: map[string]string{"git.crt": string(certificate)},
+	}, metav1.CreateOptions{})
+	return err
+}
+
 func (n *node) createRepositories(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tenant, Labels: map[string]string{enforce: "restricted"}}}
-	if _, err := n.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+	if err := n.createNamespace(ctx, tenant); err != nil {
 		return err
 	}
 	repositories := n.plumbline.PipelinesascodeV1alpha1().Repositories(tenant)

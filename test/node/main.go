@@ -52,7 +52,7 @@ func main() {
 	only := flag.String("only", ".", "a regular expression of scenarios; the node and the installations are always started")
 	var s settings
 	flag.IntVar(&s.deliveries, "deliveries", 1000, "how many deliveries are sent during the rollout")
-	flag.DurationVar(&s.limit, "limit", 10*time.Minute, "the time limit of each scenario")
+	flag.DurationVar(&s.limit, "limit", 3*time.Minute, "the time limit of each scenario")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

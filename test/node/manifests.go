@@ -36,42 +36,37 @@ func (w *workshop) manifests(ctx context.Context) error {
 	}
 	// Tekton's own containers in runs may then run in restricted namespaces.
 	configure(tekton, "feature-flags", "set-security-context", "true")
-	plumbline, err := installManifests(w.root)
+	text, err := withImages(tekton, digests)
+	if err != nil {
+		return err
+	}
+	plumbline, err := w.installManifests(ctx, digests)
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		writeManifests(filepath.Join(w.dir, tektonManifests), tekton, digests),
-		writeManifests(filepath.Join(w.dir, plumblineManifests), plumbline, digests))
+		os.WriteFile(filepath.Join(w.dir, tektonManifests), text, 0o600),
+		os.WriteFile(filepath.Join(w.dir, plumblineManifests), plumbline, 0o600))
 }
 
-func writeManifests(file string, objects []*unstructured.Unstructured, digests map[string]string) error {
-	text, err := withImages(objects, digests)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return os.WriteFile(file, text, 0o600)
-}
+// authorities is the ConfigMap with the certificate authority of the Git service.
+const authorities = "git-authorities"
 
-// installManifests returns Plumbline as an operator installs it: config/, with this Git service.
-func installManifests(root string) (objects []*unstructured.Unstructured, err error) {
-	files, err := filepath.Glob(filepath.Join(root, "config", "*.yaml"))
+// installManifests returns what `helm install` applies, by the chart and its values.
+func (w *workshop) installManifests(ctx context.Context, digests map[string]string) ([]byte, error) {
+	values, err := yaml.Marshal(object{
+		"image":          object{"registry": "node.invalid", "digests": object{"receiver": digests["receiver"], "controller": digests["controller"]}},
+		"settings":       object{"github-url": "https://" + forgeAddress},
+		"caCertificates": object{"configMap": authorities},
+	})
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		read, err := cluster.Documents(data)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
-		}
-		objects = append(objects, read...)
+	file := filepath.Join(w.dir, "values.yaml")
+	if err := os.WriteFile(file, values, 0o600); err != nil {
+		return nil, err
 	}
-	configure(objects, "plumbline", "github-url", "http://"+forgeAddress)
-	return objects, nil
+	return w.command(ctx, "hack/tools/chart", "go", "run", ".", "template", "-n", plumblineNamespace, "-f", file)
 }
 
 // configure sets a key of a ConfigMap.

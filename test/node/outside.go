@@ -73,7 +73,7 @@ func conclude(rows []row, scenarios int, dir string) error {
 	failed := 0
 	for _, r := range rows {
 		seen, _, _ := strings.Cut(r.Seen, "\n")
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%.1f s\n", r.mark(), r.What, seen, r.Took.Seconds())
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%.160s\t%.1f s\n", r.mark(), r.What, seen, r.Took.Seconds())
 		if r.Failed {
 			failed++
 		}
