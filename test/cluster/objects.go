@@ -94,7 +94,11 @@ func rank(object *unstructured.Unstructured) int {
 
 // applyOne has patience with a kind that the server does not serve yet: a new
 // definition takes a moment to reach the handlers after it is Established.
-func (c *Cluster) applyOne(ctx context.Context, mapper *restmapper.DeferredDiscoveryRESTMapper, object *unstructured.Unstructured) error {
+func (c *Cluster) applyOne(
+	ctx context.Context,
+	mapper *restmapper.DeferredDiscoveryRESTMapper,
+	object *unstructured.Unstructured,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	var final error
@@ -127,7 +131,10 @@ func notServed(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-func (c *Cluster) resource(mapper meta.RESTMapper, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+func (c *Cluster) resource(
+	mapper meta.RESTMapper,
+	object *unstructured.Unstructured,
+) (dynamic.ResourceInterface, error) {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {

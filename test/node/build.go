@@ -120,10 +120,27 @@ func (w *workshop) koCache() string { return filepath.Join(w.cache, "ko") }
 
 // ko builds one of Tekton's images on Plumbline's base, without a registry.
 func (w *workshop) ko(ctx context.Context, base, image, layout string) error {
-	_, err := w.command(ctx, "test/cluster/binaries/tekton",
-		"env", "KOCACHE="+w.koCache(), "KO_DEFAULTBASEIMAGE="+base, "KO_DOCKER_REPO=node.invalid", "GOFLAGS=-ldflags=-s",
-		"go", "tool", "-modfile="+filepath.Join(w.root, "hack/tools/ko/go.mod"), "ko", "build", "--jobs", "1", "--push=false", "--sbom=none",
-		"--platform=linux/"+runtime.GOARCH, "--oci-layout-path="+layout, "github.com/tektoncd/pipeline/cmd/"+image)
+	_, err := w.command(
+		ctx,
+		"test/cluster/binaries/tekton",
+		"env",
+		"KOCACHE="+w.koCache(),
+		"KO_DEFAULTBASEIMAGE="+base,
+		"KO_DOCKER_REPO=node.invalid",
+		"GOFLAGS=-ldflags=-s",
+		"go",
+		"tool",
+		"-modfile="+filepath.Join(w.root, "hack/tools/ko/go.mod"),
+		"ko",
+		"build",
+		"--jobs",
+		"1",
+		"--push=false",
+		"--sbom=none",
+		"--platform=linux/"+runtime.GOARCH,
+		"--oci-layout-path="+layout,
+		"github.com/tektoncd/pipeline/cmd/"+image,
+	)
 	return err
 }
 

@@ -36,8 +36,8 @@ func accounts() map[string][2]string {
 	}
 }
 
-// writeCredentials writes node.crt and node.key, accounts.key, tokens.csv, and a kubeconfig for each
-// account. They are good for this node only.
+// writeCredentials writes node.crt and node.key, accounts.key, tokens.csv, and a kubeconfig for
+// each account. They are good for this node only.
 func writeCredentials(dir string) error {
 	certificate, key, err := certify()
 	if err != nil {
@@ -73,8 +73,9 @@ func writeCredentials(dir string) error {
 	return nil
 }
 
-// certify makes the one certificate of the node, which is its own authority. API server, kubelet and
-// Git service serve with it. The API server calls the kubelet with it, so it names an administrator.
+// certify makes the one certificate of the node, which is its own authority. API server, kubelet
+// and Git service serve with it. The API server calls the kubelet with it, so it names an
+// administrator.
 func certify() (certificate, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

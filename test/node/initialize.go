@@ -21,8 +21,8 @@ const (
 	firstService = "10.96.0.1" // the API server's
 )
 
-// initialize is the stage of process 1. It returns when the stage inside ends; the kernel then kills
-// every process of the node.
+// initialize is the stage of process 1. It returns when the stage inside ends; the kernel then
+// kills every process of the node.
 func initialize(dir string) error {
 	if err := mount(dir); err != nil {
 		return err

@@ -70,7 +70,11 @@ func (n *node) installPlumbline(ctx context.Context) (string, error) {
 	_, err = n.kube.CoreV1().Secrets(plumblineNamespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "plumbline-github-app"},
 		StringData: map[string]string{
-			"github-application-id": strconv.Itoa(appID), "github-private-key": app.PrivateKeyPEM, "webhook.secret": app.WebhookSecret,
+			"github-application-id": strconv.Itoa(
+				appID,
+			),
+			"github-private-key": app.PrivateKeyPEM,
+			"webhook.secret":     app.WebhookSecret,
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
@@ -110,7 +114,9 @@ func (n *node) reach(ctx context.Context) error {
 
 // createNamespace creates a namespace that enforces Pod Security restricted.
 func (n *node) createNamespace(ctx context.Context, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforce: "restricted"}}}
+	namespace := &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforce: "restricted"}},
+	}
 	_, err := n.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	return err
 }
@@ -168,8 +174,15 @@ func (n *node) available(ctx context.Context, namespace string) (seen string, er
 		var want int32
 		for _, d := range deployments.Items {
 			want += *d.Spec.Replicas
-			if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != *d.Spec.Replicas || s.AvailableReplicas != *d.Spec.Replicas {
-				return fmt.Errorf("%s: %d of %d replicas are available, %d updated", d.Name, s.AvailableReplicas, *d.Spec.Replicas, s.UpdatedReplicas)
+			if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != *d.Spec.Replicas ||
+				s.AvailableReplicas != *d.Spec.Replicas {
+				return fmt.Errorf(
+					"%s: %d of %d replicas are available, %d updated",
+					d.Name,
+					s.AvailableReplicas,
+					*d.Spec.Replicas,
+					s.UpdatedReplicas,
+				)
 			}
 		}
 		pods, err := n.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -190,7 +203,9 @@ func (n *node) available(ctx context.Context, namespace string) (seen string, er
 
 // complaints are the warnings that Kubernetes recorded in a namespace.
 func (n *node) complaints(namespace string) (err error) {
-	events, failed := n.kube.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "type=Warning"})
+	events, failed := n.kube.CoreV1().
+		Events(namespace).
+		List(context.Background(), metav1.ListOptions{FieldSelector: "type=Warning"})
 	if failed != nil {
 		return failed
 	}

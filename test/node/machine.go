@@ -23,7 +23,8 @@ import (
 // cgroupRoot is the cgroup of all pods, in each hierarchy.
 const cgroupRoot = "plumbline-node"
 
-// hierarchies returns where cgroups are mounted: the hierarchies of version 1, and that of version 2.
+// hierarchies returns where cgroups are mounted: the hierarchies of version 1, and that of version
+// 2.
 func hierarchies() (v1, v2 []string, err error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -143,7 +144,8 @@ func added(before, after []string) (more []string) {
 // capSysResource is a bit of capabilities(7). With it, a process may lower OOM scores.
 const capSysResource = 24
 
-// mayLowerOOMScore reports whether this process may give a container a lower OOM score than its own.
+// mayLowerOOMScore reports whether this process may give a container a lower OOM score than its
+// own.
 func mayLowerOOMScore(status string) bool {
 	for line := range strings.Lines(status) {
 		if bits, found := strings.CutPrefix(line, "CapEff:"); found {

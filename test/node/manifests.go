@@ -55,7 +55,10 @@ const authorities = "git-authorities"
 // installManifests returns what `helm install` applies, by the chart and its values.
 func (w *workshop) installManifests(ctx context.Context, digests map[string]string) ([]byte, error) {
 	values, err := yaml.Marshal(object{
-		"image":          object{"registry": "node.invalid", "digests": object{"receiver": digests["receiver"], "controller": digests["controller"]}},
+		"image": object{
+			"registry": "node.invalid",
+			"digests":  object{"receiver": digests["receiver"], "controller": digests["controller"]},
+		},
 		"settings":       object{"github-url": "https://" + forgeAddress},
 		"caCertificates": object{"configMap": authorities},
 	})

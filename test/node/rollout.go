@@ -52,20 +52,35 @@ func (n *node) rollout(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%d of %d deliveries are accepted; the others: %v", len(t.accepted), n.deliveries, t.failures)
 	}
 	if t.last.Before(replaced) {
-		return "", fmt.Errorf("the rollout ended %v after the last delivery: send more with -deliveries", replaced.Sub(t.last).Round(time.Second))
+		return "", fmt.Errorf(
+			"the rollout ended %v after the last delivery: send more with -deliveries",
+			replaced.Sub(t.last).Round(time.Second),
+		)
 	}
-	if err := until(ctx, "each accepted delivery has one settled GitEvent", func() error { return n.unsettled(ctx, t.accepted) }); err != nil {
+	if err := until(
+		ctx,
+		"each accepted delivery has one settled GitEvent",
+		func() error { return n.unsettled(ctx, t.accepted) },
+	); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("0 of %d deliveries lost or refused, the slowest answered after %d ms; each has its settled GitEvent",
-		n.deliveries, t.slowest.Milliseconds()), nil
+	return fmt.Sprintf(
+		"0 of %d deliveries lost or refused, the slowest answered after %d ms; each has its settled GitEvent",
+		n.deliveries,
+		t.slowest.Milliseconds(),
+	), nil
 }
 
 // replace restarts both Deployments and returns when all old pods were gone.
 func (n *node) replace(ctx context.Context) (time.Time, error) {
 	for _, name := range []string{"plumbline-receiver", "plumbline-controller"} {
-		patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339))
-		_, err := n.kube.AppsV1().Deployments(plumblineNamespace).Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+		patch := fmt.Sprintf(
+			`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+			time.Now().Format(time.RFC3339),
+		)
+		_, err := n.kube.AppsV1().
+			Deployments(plumblineNamespace).
+			Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil {
 			return time.Time{}, fmt.Errorf("restarting %s: %w", name, err)
 		}

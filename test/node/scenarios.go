@@ -29,11 +29,31 @@ func scenarios() []scenario {
 		{"Tekton runs as pods", (*node).installTekton, true},
 		{"Plumbline runs as pods, and its Repository is Ready", (*node).installPlumbline, true},
 		{"Pod Security restricted", (*node).podSecurity, false},
-		{"a step succeeds", ends(pipeline{name: "succeeds", script: "echo the step ran in $HOSTNAME"}, "success", "", "the step ran in "), false},
-		{"a step exits with 3", ends(pipeline{name: "exits", script: "echo broken; exit 3"}, "failure", "exited with code 3", "broken"), false},
-		{"an image cannot be pulled", ends(pipeline{name: "no-image", image: registry + "/absent:1"}, "failure", "ImagePull", ""), false},
-		{"a step takes too much memory", ends(pipeline{name: "memory", script: "exec tail /dev/zero", memory: "32Mi"}, "failure", "OOMKilled", ""), false},
-		{"the kubelet evicts a pod", ends(pipeline{name: "evicted", script: fill, volume: "8Mi"}, "failure", "evicted", ""), false},
+		{
+			"a step succeeds",
+			ends(pipeline{name: "succeeds", script: "echo the step ran in $HOSTNAME"}, "success", "", "the step ran in "),
+			false,
+		},
+		{
+			"a step exits with 3",
+			ends(pipeline{name: "exits", script: "echo broken; exit 3"}, "failure", "exited with code 3", "broken"),
+			false,
+		},
+		{
+			"an image cannot be pulled",
+			ends(pipeline{name: "no-image", image: registry + "/absent:1"}, "failure", "ImagePull", ""),
+			false,
+		},
+		{
+			"a step takes too much memory",
+			ends(pipeline{name: "memory", script: "exec tail /dev/zero", memory: "32Mi"}, "failure", "OOMKilled", ""),
+			false,
+		},
+		{
+			"the kubelet evicts a pod",
+			ends(pipeline{name: "fills", script: fill, volume: "8Mi"}, "failure", "exceeds the limit", ""),
+			false,
+		},
 		{"receivers and controllers are replaced under deliveries", (*node).rollout, false},
 	}
 }
@@ -144,7 +164,11 @@ func line(text, words string) string {
 
 // push commits a pipeline, alone, and delivers the push to the receivers' Service.
 func (n *node) push(ctx context.Context, p pipeline) (sha string, err error) {
-	sha = n.forge.Commit(busy, mainBranch, forge.Change{Files: map[string]string{".tekton/run.yaml": p.manifest()}, Message: p.name})
+	sha = n.forge.Commit(
+		busy,
+		mainBranch,
+		forge.Change{Files: map[string]string{".tekton/run.yaml": p.manifest()}, Message: p.name},
+	)
 	delivery := n.forge.PushDelivery(forge.PushEvent{Repo: busy, Ref: "refs/heads/" + mainBranch})
 	status, body, err := n.forge.Deliver(ctx, n.receivers, delivery)
 	if err != nil {
@@ -163,20 +187,31 @@ func (n *node) awaitCheck(ctx context.Context, sha, name string) (check forge.Ch
 		return check.Status == "completed"
 	})
 	if err != nil {
-		err = fmt.Errorf("waiting for the check, which is %q %q: %w; %w", check.Status, check.Title, err, n.complaints(tenant))
+		err = fmt.Errorf(
+			"waiting for the check, which is %q %q: %w; %w",
+			check.Status,
+			check.Title,
+			err,
+			n.complaints(tenant),
+		)
 	}
 	return check, err
 }
 
 // stepLog reads the log of the step that a commit started, through the API server and the kubelet.
 func (n *node) stepLog(ctx context.Context, sha string) (string, error) {
-	pods, err := n.kube.CoreV1().Pods(tenant).List(ctx, metav1.ListOptions{LabelSelector: "pipelinesascode.tekton.dev/sha=" + sha})
+	pods, err := n.kube.CoreV1().
+		Pods(tenant).
+		List(ctx, metav1.ListOptions{LabelSelector: "pipelinesascode.tekton.dev/sha=" + sha})
 	if err != nil {
 		return "", err
 	}
 	if len(pods.Items) != 1 {
 		return "", fmt.Errorf("%d pods of the commit, want 1", len(pods.Items))
 	}
-	log, err := n.kube.CoreV1().Pods(tenant).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{Container: "step-step"}).DoRaw(ctx)
+	log, err := n.kube.CoreV1().
+		Pods(tenant).
+		GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{Container: "step-step"}).
+		DoRaw(ctx)
 	return string(log), err
 }

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podSecurity shows what the kernel lets Plumbline's processes do, and that each namespace refuses a
-// pod that may do more.
+// podSecurity shows what the kernel lets Plumbline's processes do, and that each namespace refuses
+// a pod that may do more.
 func (n *node) podSecurity(ctx context.Context) (string, error) {
 	processes, err := restrained()
 	if err != nil {
@@ -32,8 +32,11 @@ func (n *node) podSecurity(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("%s answers %w to a pod that may run as root, want that it is forbidden", namespace, err)
 		}
 	}
-	return fmt.Sprintf("%d processes: user 65532, no capabilities, seccomp, read-only root; %d namespaces refuse a pod that may run as root",
-		processes, len(namespaces)), nil
+	return fmt.Sprintf(
+		"%d processes: user 65532, no capabilities, seccomp, read-only root; %d namespaces refuse a pod that may run as root",
+		processes,
+		len(namespaces),
+	), nil
 }
 
 // restrained counts Plumbline's processes. Their state is what the kernel says.

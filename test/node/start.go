@@ -93,7 +93,11 @@ func (n *node) boot(ctx context.Context) (string, error) {
 	if err := n.configure(); err != nil {
 		return "", err
 	}
-	if err := errors.Join(n.etcd(), n.start("containerd", "--config="+n.file("containerd.toml")), n.apiServer()); err != nil {
+	if err := errors.Join(
+		n.etcd(),
+		n.start("containerd", "--config="+n.file("containerd.toml")),
+		n.apiServer(),
+	); err != nil {
 		return "", err
 	}
 	if err := n.connect(ctx); err != nil {
@@ -117,14 +121,26 @@ func (n *node) etcd() error {
 
 func (n *node) apiServer() error {
 	certificate, key, accounts := n.file("node.crt"), n.file("node.key"), n.file("accounts.key")
-	return n.start("kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",
-		"--bind-address="+nodeAddress, "--advertise-address="+nodeAddress, "--secure-port=6443",
-		"--tls-cert-file="+certificate, "--tls-private-key-file="+key, "--token-auth-file="+n.file("tokens.csv"),
-		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+	return n.start(
+		"kube-apiserver",
+		"--etcd-servers=http://127.0.0.1:2379",
+		"--bind-address="+nodeAddress,
+		"--advertise-address="+nodeAddress,
+		"--secure-port=6443",
+		"--tls-cert-file="+certificate,
+		"--tls-private-key-file="+key,
+		"--token-auth-file="+n.file("tokens.csv"),
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+accounts, "--service-account-signing-key-file="+accounts,
-		"--kubelet-client-certificate="+certificate, "--kubelet-client-key="+key, "--kubelet-certificate-authority="+certificate,
-		"--kubelet-preferred-address-types=InternalIP", "--service-cluster-ip-range="+services)
+		"--service-account-key-file="+accounts,
+		"--service-account-signing-key-file="+accounts,
+		"--kubelet-client-certificate="+certificate,
+		"--kubelet-client-key="+key,
+		"--kubelet-certificate-authority="+certificate,
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-cluster-ip-range="+services,
+	)
 }
 
 func (n *node) controllers() error {
@@ -197,7 +213,13 @@ func (n *node) ready(ctx context.Context) (seen string, err error) {
 			version = "v1"
 		}
 		info := found.Status.NodeInfo
-		seen = fmt.Sprintf("kubelet %s, %s, kernel %s, cgroup %s", info.KubeletVersion, info.ContainerRuntimeVersion, info.KernelVersion, version)
+		seen = fmt.Sprintf(
+			"kubelet %s, %s, kernel %s, cgroup %s",
+			info.KubeletVersion,
+			info.ContainerRuntimeVersion,
+			info.KernelVersion,
+			version,
+		)
 		for _, condition := range found.Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
 				return nil
