@@ -183,6 +183,11 @@ cluster: binaries ## start the test control plane for people; Ctrl-C ends it
 	go build -o dist/cluster ./test/cluster/cmd/cluster
 	$(call foreground,dist/cluster)
 
+.PHONY: node
+node: ## a real Kubernetes node on this machine (root, a few Debian packages): images, probes, Pod Security, failing pods, a rollout under deliveries (ONLY='memory|evicts', KEEP=1; docs/node.md)
+	go build -o dist/node ./test/node
+	$(call foreground,dist/node -only '$(ONLY)')
+
 .PHONY: images
 images: ## build the container images and their SBOMs into dist/images (OCI layout, SPDX; no daemon), for this machine or PLATFORMS=linux/amd64,linux/arm64
 	./hack/images.sh

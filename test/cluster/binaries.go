@@ -26,9 +26,9 @@ const CacheEnv = "PLUMBLINE_CACHE"
 
 const (
 	stripped = "-s -w"
-	// knative refuses to start against a server whose version it cannot parse,
-	// and a plain build of kube-apiserver reports one.
-	kubernetesFlags = stripped +
+	// KubernetesFlags are the linker flags of Kubernetes' programs. knative refuses to start against
+	// a server whose version it cannot parse, and a plain build of kube-apiserver reports one.
+	KubernetesFlags = stripped +
 		" -X k8s.io/component-base/version.gitVersion=v1.35.4" +
 		" -X k8s.io/component-base/version.gitMajor=1" +
 		" -X k8s.io/component-base/version.gitMinor=35"
@@ -45,7 +45,7 @@ type binary struct {
 func binaries() []binary {
 	return []binary{
 		{Etcd, "etcd", "go.etcd.io/etcd/server/v3", stripped, 25 * time.Second},
-		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesFlags, 140 * time.Second},
+		{APIServer, "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", KubernetesFlags, 140 * time.Second},
 		{ControllerManager, "kubernetes", "./kube-controllers", stripped, 10 * time.Second},
 		{TektonController, "tekton", "github.com/tektoncd/pipeline/cmd/controller", stripped, 45 * time.Second},
 		{TektonWebhook, "tekton", "github.com/tektoncd/pipeline/cmd/webhook", stripped, 10 * time.Second},

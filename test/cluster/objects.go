@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 )
@@ -40,6 +41,15 @@ func (c *Cluster) Apply(ctx context.Context, manifests []byte) error {
 		return fmt.Errorf("applying: %w", err)
 	}
 	return c.applyObjects(ctx, objects)
+}
+
+// ApplyTo applies the documents to another cluster, as Cluster.Apply does.
+func ApplyTo(ctx context.Context, config *rest.Config, manifests []byte) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("making a client: %w", err)
+	}
+	return (&Cluster{config: config, dynamic: client}).Apply(ctx, manifests)
 }
 
 func (c *Cluster) applyObjects(ctx context.Context, objects []*unstructured.Unstructured) error {
@@ -84,8 +94,11 @@ func rank(object *unstructured.Unstructured) int {
 
 // applyOne has patience with a kind that the server does not serve yet: a new
 // definition takes a moment to reach the handlers after it is Established.
-func (c *Cluster) applyOne(ctx context.Context, mapper *restmapper.DeferredDiscoveryRESTMapper,
-	object *unstructured.Unstructured) error {
+func (c *Cluster) applyOne(
+	ctx context.Context,
+	mapper *restmapper.DeferredDiscoveryRESTMapper,
+	object *unstructured.Unstructured,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, applyPatience)
 	defer cancel()
 	var final error
@@ -118,7 +131,10 @@ func notServed(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-func (c *Cluster) resource(mapper meta.RESTMapper, object *unstructured.Unstructured) (dynamic.ResourceInterface,
+func (c *Cluster) resource(
+	mapper meta.RESTMapper,
+	object *unstructured.Unstructured,
+) (dynamic.ResourceInterface,
 	error) {
 	kind := object.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)

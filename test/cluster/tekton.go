@@ -48,7 +48,9 @@ func (c *Cluster) loadTekton(ctx context.Context) func() (*tektonObjects, error)
 	}
 }
 
-func readTekton(ctx context.Context, webhookPort int, creds *credentials) (*tektonObjects, error) {
+// TektonManifests returns the manifests of Tekton's module, except those of the event sender and of
+// the resolvers. Each image is "ko://" and the package of its program.
+func TektonManifests(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
@@ -60,6 +62,14 @@ func readTekton(ctx context.Context, webhookPort int, creds *credentials) (*tekt
 	objects, err := readTektonFolder(filepath.Join(dir, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("reading Tekton's manifests: %w", err)
+	}
+	return objects, nil
+}
+
+func readTekton(ctx context.Context, webhookPort int, creds *credentials) (*tektonObjects, error) {
+	objects, err := TektonManifests(ctx)
+	if err != nil {
+		return nil, err
 	}
 	sorted := &tektonObjects{}
 	for _, object := range objects {

@@ -4,6 +4,7 @@ package traffic
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -30,7 +31,14 @@ func NewHost[S, W any](core *Core, addr string, handler http.Handler, state func
 }
 
 // Start listens and serves until Close.
-func (h *Host[S, W]) Start() error {
+func (h *Host[S, W]) Start() error { return h.start(nil) }
+
+// StartTLS is Start with https.
+func (h *Host[S, W]) StartTLS(certificate tls.Certificate) error {
+	return h.start(&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}})
+}
+
+func (h *Host[S, W]) start(secure *tls.Config) error {
 	if h.addr == "" {
 		h.addr = "127.0.0.1:0"
 	}
@@ -41,6 +49,10 @@ func (h *Host[S, W]) Start() error {
 	h.core.Mu.Lock()
 	defer h.core.Mu.Unlock()
 	h.core.BaseURL = "http://" + listener.Addr().String()
+	if secure != nil {
+		h.core.BaseURL = "https://" + listener.Addr().String()
+		listener = tls.NewListener(listener, secure)
+	}
 	server := &http.Server{Handler: h.handler, ReadHeaderTimeout: 10 * time.Second}
 	h.core.server = server
 	// Serve returns when Close closes the listener; its error says only that.
