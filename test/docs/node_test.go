@@ -37,7 +37,9 @@ type node struct {
 // startNode runs until the test ends.
 func startNode(ctx context.Context, t *testing.T, s stage) *node {
 	t.Helper()
-	adopted, err := installation.Adopt(installation.Options{Cluster: s.cluster, Forge: s.git, Programs: s.programs, Namespace: namespace})
+	adopted, err := installation.Adopt(
+		installation.Options{Cluster: s.cluster, Forge: s.git, Programs: s.programs, Namespace: namespace},
+	)
 	must(t, err)
 	n := &node{installation: adopted, forge: s.git.URL(), started: map[string]*installation.Process{}}
 	ctx, cancel := context.WithCancel(ctx)
@@ -93,7 +95,9 @@ func (n *node) run(ctx context.Context, component string) error {
 		return nil
 	}
 	patch := fmt.Sprintf(`{"data":{"github-url":%q,"git-allowed-hosts":"127.0.0.1"}}`, n.forge)
-	if _, err := n.installation.Kube.CoreV1().ConfigMaps(namespace).Patch(ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := n.installation.Kube.CoreV1().
+		ConfigMaps(namespace).
+		Patch(ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return err
 	}
 	newProcess := n.installation.Receiver
@@ -115,7 +119,11 @@ func (n *node) report(ctx context.Context, d *appsv1.Deployment) error {
 		return nil
 	}
 	d.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: d.Generation, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+		ObservedGeneration: d.Generation,
+		Replicas:           replicas,
+		UpdatedReplicas:    replicas,
+		ReadyReplicas:      replicas,
+		AvailableReplicas:  replicas,
 	}
 	_, err := n.installation.Kube.AppsV1().Deployments(namespace).UpdateStatus(ctx, d, metav1.UpdateOptions{})
 	return err

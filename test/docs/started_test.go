@@ -110,11 +110,18 @@ func (r *reader) environment(t *testing.T, calls string) []string {
 	git, err := exec.LookPath("git")
 	must(t, err)
 	return []string{
-		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + home,
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"HOME=" + home,
 		"KUBECONFIG=" + filepath.Join(home, "kubeconfig"),
-		"GIT_AUTHOR_NAME=Ann", "GIT_AUTHOR_EMAIL=ann@example.com", "GIT_COMMITTER_NAME=Ann", "GIT_COMMITTER_EMAIL=ann@example.com",
-		envCalls + "=" + calls, envRoot + "=" + root, envGit + "=" + git,
-		envKubectl + "=" + shared.kubectl, envCluster + "=" + shared.cluster.KubeconfigPath(),
+		"GIT_AUTHOR_NAME=Ann",
+		"GIT_AUTHOR_EMAIL=ann@example.com",
+		"GIT_COMMITTER_NAME=Ann",
+		"GIT_COMMITTER_EMAIL=ann@example.com",
+		envCalls + "=" + calls,
+		envRoot + "=" + root,
+		envGit + "=" + git,
+		envKubectl + "=" + shared.kubectl,
+		envCluster + "=" + shared.cluster.KubeconfigPath(),
 	}
 }
 
@@ -156,7 +163,11 @@ func (r *reader) createApp() error {
 	}
 	app := r.git.CreateApp(appID, "plumbline", "", strings.TrimSpace(string(secret)))
 	r.git.Install(app.ID, "acme", repository)
-	return os.WriteFile(filepath.Join(r.dir, "home", "Downloads", "plumbline.private-key.pem"), []byte(app.PrivateKeyPEM), 0o600)
+	return os.WriteFile(
+		filepath.Join(r.dir, "home", "Downloads", "plumbline.private-key.pem"),
+		[]byte(app.PrivateKeyPEM),
+		0o600,
+	)
 }
 
 // push is what GitHub does with a commit that it receives.
@@ -174,7 +185,11 @@ func (r *reader) push(clone string) error {
 		files[".tekton/"+filepath.Base(path)] = string(data)
 	}
 	r.pushed = r.git.Commit(repository, "main", forge.Change{Files: files, Message: "Say hello"})
-	status, body, err := r.git.Deliver(r.ctx, r.node.receiver(), r.git.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}))
+	status, body, err := r.git.Deliver(
+		r.ctx,
+		r.node.receiver(),
+		r.git.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}),
+	)
 	if err == nil && status != http.StatusAccepted {
 		err = fmt.Errorf("the delivery was answered %d %s", status, body)
 	}
@@ -236,7 +251,17 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "hack/tools/kubectl"), "-ldflags=-s -w", "-o", shared.kubectl, ".")
+	build := exec.CommandContext(
+		ctx,
+		"go",
+		"build",
+		"-C",
+		filepath.Join(root, "hack/tools/kubectl"),
+		"-ldflags=-s -w",
+		"-o",
+		shared.kubectl,
+		".",
+	)
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("building kubectl: %w\n%s", err, out)
 	}

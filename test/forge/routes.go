@@ -94,7 +94,9 @@ type route struct {
 
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for _, list := range [][]route{appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes()} {
+	for _, list := range [][]route{
+		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes(),
+	} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))
 		}

@@ -36,7 +36,9 @@ func versions(ctx context.Context, t *testing.T, objects []*unstructured.Unstruc
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		must(t, err)
-		live, err := client.Resource(mapping.Resource).Namespace(object.GetNamespace()).Get(ctx, object.GetName(), metav1.GetOptions{})
+		live, err := client.Resource(mapping.Resource).
+			Namespace(object.GetNamespace()).
+			Get(ctx, object.GetName(), metav1.GetOptions{})
 		must(t, err)
 		is := live.GetResourceVersion()
 		if kind.Kind == "Deployment" || kind.Kind == "PodDisruptionBudget" {
@@ -99,7 +101,9 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, err)
 	for _, objects := range [][]*unstructured.Unstructured{old, now} {
 		must(t, errors.Join(
-			configure(objects, product, "git-allowed-hosts", "127.0.0.1"), configure(objects, product, "github-url", shared.Forge.URL())))
+			configure(objects, product, "git-allowed-hosts", "127.0.0.1"),
+			configure(objects, product, "github-url", shared.Forge.URL()),
+		))
 	}
 	must(t, apply(ctx, shared.Cluster, old, all))
 	t.Cleanup(func() { shared.repair(context.WithoutCancel(ctx), t) })
@@ -114,7 +118,11 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, shared.Claimed(ctx, url))
 
 	held := strings.Replace(pipeline, "  annotations:\n", "  annotations:\n    "+cluster.HoldAnnotation+": \"true\"\n", 1)
-	sha := shared.Forge.Commit(upgraded, "main", forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"})
+	sha := shared.Forge.Commit(
+		upgraded,
+		"main",
+		forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"},
+	)
 	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: upgraded, Ref: "refs/heads/main"})
 	if status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push); err != nil || status != http.StatusAccepted {
 		t.Fatalf("the delivery was answered %d %s, %v", status, body, err)
@@ -153,7 +161,12 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 		}
 		return errors.New("it is open")
 	})
-	if status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push); err != nil || status != http.StatusAccepted || !strings.Contains(string(body), "already") {
+	if status, body, err := shared.Forge.Deliver(
+		ctx,
+		receiver.URL,
+		push,
+	); err != nil || status != http.StatusAccepted ||
+		!strings.Contains(string(body), "already") {
 		t.Errorf("a redelivery was answered %d %s, %v; want that it is already recorded", status, body, err)
 	}
 }

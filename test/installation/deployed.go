@@ -24,7 +24,12 @@ var portFlag = regexp.MustCompile(`^-(port|metrics-port|health-port)=\d+$`)
 
 // Deployed makes a process, not started, as the Deployment of a component among the objects says:
 // with its arguments, its environment and the token of its ServiceAccount.
-func Deployed(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured, component, path string) (*Process, error) {
+func Deployed(
+	ctx context.Context,
+	c *cluster.Cluster,
+	objects []*unstructured.Unstructured,
+	component, path string,
+) (*Process, error) {
 	var d appsv1.Deployment
 	if err := find(objects, "Deployment", product+"-"+component, &d); err != nil {
 		return nil, err
@@ -55,7 +60,11 @@ func Deployed(ctx context.Context, c *cluster.Cluster, objects []*unstructured.U
 	if err != nil {
 		return nil, err
 	}
-	environment = append(environment, "METRICS_PROMETHEUS_HOST=127.0.0.1", "METRICS_PROMETHEUS_PORT="+strconv.Itoa(ports["metrics-port"]))
+	environment = append(
+		environment,
+		"METRICS_PROMETHEUS_HOST=127.0.0.1",
+		"METRICS_PROMETHEUS_PORT="+strconv.Itoa(ports["metrics-port"]),
+	)
 	p := &Process{URL: fmt.Sprintf("http://127.0.0.1:%d", ports["port"])}
 	if component == "controller" {
 		p.URL = fmt.Sprintf("http://127.0.0.1:%d", ports["health-port"])
@@ -76,7 +85,8 @@ func environmentOf(objects []*unstructured.Unstructured, d *appsv1.Deployment) (
 		switch {
 		case from == nil:
 		case from.FieldRef != nil:
-			value = map[string]string{"metadata.namespace": d.Namespace, "metadata.name": d.Name + "-5d8f7c9b6-x7k2p"}[from.FieldRef.FieldPath]
+			pod := map[string]string{"metadata.namespace": d.Namespace, "metadata.name": d.Name + "-5d8f7c9b6-x7k2p"}
+			value = pod[from.FieldRef.FieldPath]
 		case from.ResourceFieldRef != nil && from.ResourceFieldRef.Resource == "limits.memory":
 			value = strconv.FormatInt(container.Resources.Limits.Memory().Value(), 10)
 		case from.ConfigMapKeyRef != nil:

@@ -108,7 +108,15 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 
 // Adopt is an installation whose manifests were applied by other means.
 func Adopt(o Options) (*Installation, error) {
-	i := &Installation{Namespace: o.Namespace, Cluster: o.Cluster, Forge: o.Forge, App: o.App, programs: o.Programs, limited: o.Limited, started: map[string]int{}}
+	i := &Installation{
+		Namespace: o.Namespace,
+		Cluster:   o.Cluster,
+		Forge:     o.Forge,
+		App:       o.App,
+		programs:  o.Programs,
+		limited:   o.Limited,
+		started:   map[string]int{},
+	}
 	return i, i.clients(o.Cluster.RESTConfig())
 }
 

@@ -76,7 +76,9 @@ func TestPlumb(t *testing.T) {
 func doctorWithoutRights(t *testing.T, plumb tool) {
 	ctx := within(t)
 	namespace := shared.Cluster.Namespace(t, "nobody")
-	_, err := shared.Kube.CoreV1().ServiceAccounts(namespace).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}, metav1.CreateOptions{})
+	_, err := shared.Kube.CoreV1().
+		ServiceAccounts(namespace).
+		Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}, metav1.CreateOptions{})
 	must(t, err)
 	token, err := shared.Cluster.Token(ctx, namespace, "nobody")
 	must(t, err)
@@ -124,7 +126,11 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	_, err = i.Serve(ctx, team, "app", pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})
 	must(t, err)
 	eventually(ctx, t, "the Repository is served", func() error { return i.Claimed(ctx, repo.HTMLURL) })
-	sha := shared.Forge.Commit("acme/uninstalled", "main", forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "x"})
+	sha := shared.Forge.Commit(
+		"acme/uninstalled",
+		"main",
+		forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "x"},
+	)
 	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: "acme/uninstalled", Ref: "refs/heads/main"})
 	eventually(ctx, t, "the push is accepted", func() error {
 		status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push)
@@ -143,7 +149,10 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 		strings.Contains(shown, "customresourcedefinitions") {
 		t.Fatalf("exit %d, %v: %s", code, err, shown)
 	}
-	if code, shown, err = plumb.run(ctx, append(args, "--yes")...); code != 2 || !strings.Contains(shown, "add --close-checks") {
+	if code, shown, err = plumb.run(
+		ctx,
+		append(args, "--yes")...); code != 2 ||
+		!strings.Contains(shown, "add --close-checks") {
 		t.Fatalf("exit %d, %v: %s", code, err, shown)
 	}
 	code, shown, err = plumb.run(ctx, append(args, "--yes", "--close-checks", "--timeout=1m")...)
@@ -152,7 +161,11 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	}
 	must(t, checkIs(sha, check, "completed", "cancelled"))
 	for _, name := range deployments() {
-		if _, err := i.Kube.AppsV1().Deployments(i.Namespace).Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := i.Kube.AppsV1().
+			Deployments(i.Namespace).
+			Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(
+			err,
+		) {
 			t.Errorf("Deployment %s is still there: %v", name, err)
 		}
 		if _, err := shared.Kube.AppsV1().Deployments(product).Get(ctx, name, metav1.GetOptions{}); err != nil {
@@ -162,7 +175,9 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Get(ctx, appSecret, metav1.GetOptions{}); err != nil {
 		t.Errorf("the App's Secret: %v", err)
 	}
-	if _, err := i.Plumbline.PipelinesascodeV1alpha1().Repositories(team).Get(ctx, "app", metav1.GetOptions{}); err != nil {
+	if _, err := i.Plumbline.PipelinesascodeV1alpha1().
+		Repositories(team).
+		Get(ctx, "app", metav1.GetOptions{}); err != nil {
 		t.Errorf("the Repository: %v", err)
 	}
 }

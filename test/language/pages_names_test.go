@@ -32,8 +32,17 @@ func TestPagesNameMakeTargets(t *testing.T) {
 func TestPagesNameFlags(t *testing.T) {
 	t.Parallel()
 	// Those of knative's injection, of Go's tests and of kubectl; and the end of a role's name.
-	exist := map[string]bool{"kubeconfig": true, "kube-api-qps": true, "kube-api-burst": true, "short": true, "o": true, "secrets": true}
-	defined := regexp.MustCompile(`\b(?:flag|f|flags)\.(?:String|Bool|Int|Int64|Duration|Func)(?:Var)?\(\s*(?:&[\w.]+,\s*)?"([a-z-]+)"`)
+	exist := map[string]bool{
+		"kubeconfig":     true,
+		"kube-api-qps":   true,
+		"kube-api-burst": true,
+		"short":          true,
+		"o":              true,
+		"secrets":        true,
+	}
+	defined := regexp.MustCompile(
+		`\b(?:flag|f|flags)\.(?:String|Bool|Int|Int64|Duration|Func)(?:Var)?\(\s*(?:&[\w.]+,\s*)?"([a-z-]+)"`,
+	)
 	for name, text := range sources(t) {
 		if strings.HasSuffix(name, ".go") && isProduct(name) && !strings.HasPrefix(name, "cmd/plumb/") {
 			for _, flag := range defined.FindAllStringSubmatch(text, -1) {

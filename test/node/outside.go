@@ -19,7 +19,8 @@ import (
 )
 
 // namespaces are those that the node has for itself.
-const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
+const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWNS |
+	syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
 
 // row is one line of the table.
 type row struct {

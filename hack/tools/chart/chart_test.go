@@ -128,7 +128,12 @@ func TestSettings(t *testing.T) {
 	settings := `settings: {settled-cap: 1000000, remote-tasks: false, application-name: "CI: x", catalog-1-id: acme}`
 	data := at(t, rendered(t, "-f", values(t, settings))["ConfigMap plumbline/plumbline"], "data").(map[string]any)
 	delete(data, "_example")
-	want := map[string]any{"settled-cap": "1000000", "remote-tasks": "false", "application-name": "CI: x", "catalog-1-id": "acme"}
+	want := map[string]any{
+		"settled-cap":      "1000000",
+		"remote-tasks":     "false",
+		"application-name": "CI: x",
+		"catalog-1-id":     "acme",
+	}
 	if diff := cmp.Diff(want, data); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -136,7 +141,11 @@ func TestSettings(t *testing.T) {
 
 func TestInlineCredentials(t *testing.T) {
 	app := `github: {app: {id: 1234567, privateKey: "-----BEGIN\nKEY-----\n", webhookSecret: "s\"3"}}`
-	want := map[string]any{"github-application-id": "1234567", "github-private-key": "-----BEGIN\nKEY-----\n", "webhook.secret": `s"3`}
+	want := map[string]any{
+		"github-application-id": "1234567",
+		"github-private-key":    "-----BEGIN\nKEY-----\n",
+		"webhook.secret":        `s"3`,
+	}
 	got := rendered(t, "-f", values(t, app))["Secret plumbline/plumbline-github-app"]
 	if diff := cmp.Diff(want, got["stringData"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -171,7 +180,8 @@ monitoring: {serviceMonitors: {enabled: true}, prometheusRules: {enabled: true},
 			t.Errorf("%s is in %v", key, in)
 		}
 	}
-	if all["RoleBinding team-a/plumbline-controller-secrets"] == nil || all["ClusterRoleBinding <nil>/plumbline-controller"] != nil {
+	if all["RoleBinding team-a/plumbline-controller-secrets"] == nil ||
+		all["ClusterRoleBinding <nil>/plumbline-controller"] != nil {
 		t.Error("rbac.namespaces does not replace the bindings for all namespaces")
 	}
 }
@@ -189,7 +199,13 @@ networkPolicy: {enabled: false}
 crds: {enabled: false}
 `))
 	for key := range all {
-		if kind, _, _ := strings.Cut(key, " "); slices.Contains([]string{"PodDisruptionBudget", "NetworkPolicy", "CustomResourceDefinition"}, kind) {
+		if kind, _, _ := strings.Cut(
+			key,
+			" ",
+		); slices.Contains(
+			[]string{"PodDisruptionBudget", "NetworkPolicy", "CustomResourceDefinition"},
+			kind,
+		) {
 			t.Errorf("%s is not disabled", key)
 		}
 	}

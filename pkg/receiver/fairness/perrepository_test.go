@@ -19,7 +19,12 @@ func delivered(repository string, trigger v1alpha1.Trigger) *v1alpha1.GitEventSp
 }
 
 // acquireFor takes a slot for a delivery of that size.
-func (l *RepositoryLimit) acquireFor(t *testing.T, repository string, trigger v1alpha1.Trigger, size int) (release func()) {
+func (l *RepositoryLimit) acquireFor(
+	t *testing.T,
+	repository string,
+	trigger v1alpha1.Trigger,
+	size int,
+) (release func()) {
 	t.Helper()
 	return l.Acquire(t.Context(), SlotKeyOf(delivered(repository, trigger), make([]byte, size)), size, func() {})
 }

@@ -89,7 +89,8 @@ func TestRunReturnsTheCredentialsOfTheApp(t *testing.T) {
 	}).Run(t.Context())
 	must(t, err)
 	registered, known := g.AppByID(app.ID)
-	if !known || registered.PrivateKeyPEM != app.Key || registered.WebhookSecret != app.WebhookSecret || app.WebhookSecret == "" {
+	if !known || registered.PrivateKeyPEM != app.Key || registered.WebhookSecret != app.WebhookSecret ||
+		app.WebhookSecret == "" {
 		t.Error("the credentials are not those of the registered App")
 	}
 	if app.URL != g.URL()+"/apps/plumbline-acme" || app.Name != "Plumbline acme" {
@@ -151,7 +152,11 @@ func TestRunEndsWithTheCommand(t *testing.T) {
 }
 
 func TestErrorsDoNotShowTheCode(t *testing.T) {
-	failed := &url.Error{Op: "Post", URL: "https://api.github.com/app-manifests/c0de/conversions", Err: errors.New("refused")}
+	failed := &url.Error{
+		Op:  "Post",
+		URL: "https://api.github.com/app-manifests/c0de/conversions",
+		Err: errors.New("refused"),
+	}
 	if said := withoutCode(failed).Error(); said != "refused" {
 		t.Errorf("the error is %q", said)
 	}

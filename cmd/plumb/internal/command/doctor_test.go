@@ -46,7 +46,15 @@ func refusedBy(r *http.Request) (int, string) {
 	if r.Method == http.MethodPost {
 		verb = "create"
 	}
-	message := fmt.Sprintf("%s is forbidden: User %q cannot %s resource %q in API group %q %s", resource, "eve", verb, resource, "", in)
+	message := fmt.Sprintf(
+		"%s is forbidden: User %q cannot %s resource %q in API group %q %s",
+		resource,
+		"eve",
+		verb,
+		resource,
+		"",
+		in,
+	)
 	data, _ := json.Marshal(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message,
 	})
@@ -71,7 +79,8 @@ func TestDoctorWithABrokenKubeconfig(t *testing.T) {
 	for _, file := range []string{"/nowhere/kubeconfig", filepath.Join(dir, "broken")} {
 		got := plumb(t.Context(), dir, "", "doctor", "--kubeconfig", file)
 		all := lines(got.out)
-		if got.code != exitAuthor || !strings.HasPrefix(all["Kubernetes"], "failed") || !strings.Contains(all["Kubernetes"], "The kubeconfig cannot be used") {
+		if got.code != exitAuthor || !strings.HasPrefix(all["Kubernetes"], "failed") ||
+			!strings.Contains(all["Kubernetes"], "The kubeconfig cannot be used") {
 			t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 		}
 		if len(all) < 12 || !strings.HasPrefix(all["Secret of the GitHub App"], "skipped") {
@@ -89,7 +98,8 @@ func TestDoctorWithoutRights(t *testing.T) {
 	})
 	got := plumb(t.Context(), t.TempDir(), "", "doctor", "--kubeconfig", file)
 	all := lines(got.out)
-	if got.code != exitTool || !strings.HasPrefix(all["Kubernetes"], "passed") || !strings.Contains(got.said, "nothing failed") {
+	if got.code != exitTool || !strings.HasPrefix(all["Kubernetes"], "passed") ||
+		!strings.Contains(got.said, "nothing failed") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 	for check, right := range map[string]string{
@@ -128,7 +138,11 @@ func TestDoctorBeforeInstallWithoutTekton(t *testing.T) {
 		Namespace, Result string
 		Checks            []struct{ Check, Result string }
 	}
-	if err := json.Unmarshal([]byte(got.out), &answer); err != nil || answer.Result != "failed" || len(answer.Checks) != 4 {
+	if err := json.Unmarshal(
+		[]byte(got.out),
+		&answer,
+	); err != nil || answer.Result != "failed" ||
+		len(answer.Checks) != 4 {
 		t.Errorf("exit %d, %v: %s%s", got.code, err, got.out, got.said)
 	}
 }
@@ -140,10 +154,20 @@ func TestDoctorSaysThatNothingIsInstalled(t *testing.T) {
 		}
 		return http.StatusNotFound, notFoundStatus
 	})
-	got := plumb(t.Context(), t.TempDir(), "", "doctor", "--system-namespace=ci", "--without-github-app", "--kubeconfig", file)
+	got := plumb(
+		t.Context(),
+		t.TempDir(),
+		"",
+		"doctor",
+		"--system-namespace=ci",
+		"--without-github-app",
+		"--kubeconfig",
+		file,
+	)
 	all := lines(got.out)
 	if got.code != exitAuthor || !strings.Contains(all["Deployments"], "Deployment ci/plumbline-controller does not exist") ||
-		!strings.Contains(all["Kubernetes"], "is v1.30.0, older than the 1.32") || all["Secret of the GitHub App"] != "" {
+		!strings.Contains(all["Kubernetes"], "is v1.30.0, older than the 1.32") ||
+		all["Secret of the GitHub App"] != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }

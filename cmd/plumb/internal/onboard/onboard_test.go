@@ -89,10 +89,13 @@ func TestCreateStoresTheTokenThatGitLabAccepts(t *testing.T) {
 	e := newEnv(t)
 	token := e.token(gitlab.Maintainer)
 	e.must(e.create(token))
-	repository, err := e.cluster.Own.PipelinesascodeV1alpha1().Repositories(team).Get(t.Context(), "app", metav1.GetOptions{})
+	repository, err := e.cluster.Own.PipelinesascodeV1alpha1().
+		Repositories(team).
+		Get(t.Context(), "app", metav1.GetOptions{})
 	e.must(err)
 	git := repository.Spec.GitProvider
-	if repository.Spec.URL != e.web || git.Type != "gitlab" || git.Secret.Name != "app-gitlab" || git.WebhookSecret.Name != "app-gitlab" {
+	if repository.Spec.URL != e.web || git.Type != "gitlab" || git.Secret.Name != "app-gitlab" ||
+		git.WebhookSecret.Name != "app-gitlab" {
 		t.Errorf("the Repository is %+v, %+v", repository.Spec, git)
 	}
 	shared := e.secret("webhook.secret")
@@ -100,7 +103,8 @@ func TestCreateStoresTheTokenThatGitLabAccepts(t *testing.T) {
 		t.Error("the Secret does not have both values")
 	}
 	e.must(e.create(token)) // again
-	if e.secret("webhook.secret") != shared || !strings.Contains(e.said.String(), "Repository team-a/app exists already and stays") {
+	if e.secret("webhook.secret") != shared ||
+		!strings.Contains(e.said.String(), "Repository team-a/app exists already and stays") {
 		t.Errorf("the second call changed something: %s", e.said.String())
 	}
 	if strings.Contains(e.said.String(), token) || strings.Contains(e.said.String(), shared) {
@@ -137,12 +141,22 @@ func TestCreateNamesTheMissingRight(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "app-gitlab",
 			errors.New(`User "eve" cannot create resource "secrets" in API group "" in the namespace "team-a"`))
 	})
-	e.refuses(e.create(e.token(gitlab.Developer)), "creating Secret team-a/app-gitlab", "lacks the right to create secrets in namespace team-a")
+	e.refuses(
+		e.create(e.token(gitlab.Developer)),
+		"creating Secret team-a/app-gitlab",
+		"lacks the right to create secrets in namespace team-a",
+	)
 }
 
 func TestCreateRefusesAURLThatIsServed(t *testing.T) {
 	e := newEnv(t)
-	e.must((&Repository{Namespace: "team-b", Name: "first", URL: "https://github.com/acme/app"}).Create(t.Context(), e.cluster, e.say))
+	e.must(
+		(&Repository{Namespace: "team-b", Name: "first", URL: "https://github.com/acme/app"}).Create(
+			t.Context(),
+			e.cluster,
+			e.say,
+		),
+	)
 	again := &Repository{Namespace: team, URL: "https://github.com/Acme/app.git"}
 	e.refuses(again.Create(t.Context(), e.cluster, e.say), "the URL is that of Repository team-b/first already")
 	other := &Repository{Namespace: "team-b", Name: "first", URL: "https://github.com/acme/other"}
@@ -170,7 +184,8 @@ func TestWebhookAddIsIdempotent(t *testing.T) {
 	e.must(hook.Add(t.Context(), e.cluster, e.say))
 	first := e.git.Hooks(project)
 	want := []string{gitlab.MergeRequestHook, gitlab.NoteHook, gitlab.PushHook, gitlab.TagPushHook}
-	if len(first) != 1 || first[0].URL != hookURL || first[0].Token != e.secret("webhook.secret") || cmp.Diff(want, first[0].Events) != "" {
+	if len(first) != 1 || first[0].URL != hookURL || first[0].Token != e.secret("webhook.secret") ||
+		cmp.Diff(want, first[0].Events) != "" {
 		t.Fatalf("the webhooks are %+v", first)
 	}
 	e.must(hook.Add(t.Context(), e.cluster, e.say))
@@ -189,7 +204,8 @@ func TestWebhookAddCorrectsAWebhook(t *testing.T) {
 	e.git.AddHook(project, "https://elsewhere.example.com/", "theirs", gitlab.PushHook)
 	e.must(Webhook{Namespace: team, Name: "app", URL: hookURL}.Add(t.Context(), e.cluster, e.say))
 	hooks := e.git.Hooks(project)
-	if len(hooks) != 2 || len(hooks[0].Events) != 4 || hooks[0].Token != e.secret("webhook.secret") || hooks[1].Token != "theirs" {
+	if len(hooks) != 2 || len(hooks[0].Events) != 4 || hooks[0].Token != e.secret("webhook.secret") ||
+		hooks[1].Token != "theirs" {
 		t.Errorf("the webhooks are %+v", hooks)
 	}
 }
@@ -230,7 +246,9 @@ func TestUpdateTokenStoresWhatGitLabAccepts(t *testing.T) {
 
 func TestCommandsForGitLabRefuseOtherRepositories(t *testing.T) {
 	e := newEnv(t)
-	e.must((&Repository{Namespace: team, Name: "hub", URL: "https://github.com/acme/app"}).Create(t.Context(), e.cluster, e.say))
+	e.must(
+		(&Repository{Namespace: team, Name: "hub", URL: "https://github.com/acme/app"}).Create(t.Context(), e.cluster, e.say),
+	)
 	e.must((&Repository{Namespace: team, Name: "shared", URL: e.web, GitLab: true}).Create(t.Context(), e.cluster, e.say))
 	for name, want := range map[string]string{"hub": "no project of a GitLab", "shared": "global Repository", "none": "not found"} {
 		e.refuses(Webhook{Namespace: team, Name: name, URL: hookURL}.Add(t.Context(), e.cluster, e.say), want)
