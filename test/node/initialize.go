@@ -90,7 +90,7 @@ func reap(inside int) error {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
-		if err != nil && err != syscall.EINTR { //nolint:errorlint // a system call returns its number
+		if err != nil && err != syscall.EINTR {
 			return fmt.Errorf("waiting for processes: %w", err)
 		}
 		if pid == inside {
