@@ -37,7 +37,7 @@ func TestRemedies(t *testing.T) {
 		"a certificate is a stranger's": {
 			internal(callPrefix + "x509: certificate signed by unknown authority"), []string{"caBundle"},
 		},
-		"our own limit is used up": {
+		"our own limit is exhausted": {
 			errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline"),
 			[]string{"-kube-api-qps"},
 		},

@@ -18,7 +18,7 @@ func (e *Error) remedy() string {
 		}
 	case ReasonUnreachable, ReasonTimeout:
 		if isOwnLimit(e.Message) {
-			return "Plumbline's own limit of requests to the API server is used up; raise -kube-api-qps and -kube-api-burst if this lasts"
+			return "Plumbline's own limit of requests to the API server is exhausted; raise -kube-api-qps and -kube-api-burst if this lasts"
 		}
 	}
 	return remedyOf(e.Reason)
