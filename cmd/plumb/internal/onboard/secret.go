@@ -69,8 +69,8 @@ func (s *secretValues) put(ctx context.Context, c *kube.Cluster, at place, value
 	return nil
 }
 
-// create creates the Secret. One that exists stays if it has the token, and the webhook's secret token
-// if one is given; otherwise that one is generated.
+// create creates the Secret. One that exists stays if it has the token, and the webhook's secret
+// token if one is given; otherwise that one is generated.
 func (s *secretValues) create(
 	ctx context.Context, c *kube.Cluster, token, webhook string, say func(string, ...any),
 ) error {
@@ -91,7 +91,11 @@ func (s *secretValues) create(
 	case knownToken != token:
 		return fmt.Errorf("%s exists with another token: replace it with plumb webhook update-token, or delete the Secret", s)
 	case webhook != "" && knownWebhook != webhook:
-		return fmt.Errorf("%s exists with another key %s: change it with kubectl edit, or delete the Secret", s, s.webhook.key)
+		return fmt.Errorf(
+			"%s exists with another key %s: change it with kubectl edit, or delete the Secret",
+			s,
+			s.webhook.key,
+		)
 	}
 	say("%s exists already and stays", s)
 	return nil
