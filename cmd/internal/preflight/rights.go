@@ -30,7 +30,11 @@ func (c *Checker) rights(ctx context.Context) []Finding {
 		for _, rule := range role.rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
-					all = append(all, c.right(ctx, granted{role, rule, listed}, group, resource)...)
+					found := c.right(ctx, granted{role, rule, listed}, group, resource)
+					all = append(all, found...)
+					if len(found) > 0 && found[0].Err != nil { // it is the same for every other right
+						return all
+					}
 				}
 			}
 		}

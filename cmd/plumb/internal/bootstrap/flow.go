@@ -72,27 +72,28 @@ func (f Flow) Run(ctx context.Context) (*App, error) {
 		defer cancel()
 		_ = server.Shutdown(end) // after the last answer
 	}()
-	f.Announce(p.local + "/")
+	f.Announce(p.local + p.path)
 	select {
 	case code := <-p.codes:
-		return exchange(ctx, api, code)
+		return exchange(context.WithoutCancel(ctx), api, code) // GitHub gives the credentials once
 	case <-ctx.Done():
 		return nil, errors.New(
-			"no App was registered: GitHub did not lead the browser back to this command in time. Run it again",
+			"the command ended before GitHub led the browser back to it. Run it again; if GitHub shows the App already, delete it first",
 		)
 	}
 }
 
 // page is the local page.
 type page struct {
-	local, state string
-	Action       string
-	JSON         string
-	codes        chan string
+	// path is random: other users of this machine must not read the state from the form.
+	local, path, state string
+	Action             string
+	JSON               string
+	codes              chan string
 }
 
 func (f Flow) page(web *url.URL, local string) *page {
-	p := &page{local: local, state: random(), codes: make(chan string, 1)}
+	p := &page{local: local, path: "/" + random(), state: random(), codes: make(chan string, 1)}
 	at := web.JoinPath("settings/apps/new")
 	if f.Organization != "" {
 		at = web.JoinPath("organizations", f.Organization, "settings/apps/new")
@@ -123,14 +124,14 @@ var form = template.Must(template.New("form").Parse( //nolint:gochecknoglobals /
 // so that no other site can read the form through a name of its own for this address.
 func (p *page) handler(host string) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+p.path, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_ = form.Execute(w, p) // the browser went away
 	})
 	mux.HandleFunc("GET "+registered, p.redirected)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != host {
-			http.Error(w, "This page is at http://"+host+"/ only.", http.StatusMisdirectedRequest)
+			http.Error(w, "This page is at the address that the command prints only.", http.StatusMisdirectedRequest)
 			return
 		}
 		w.Header().Set("Referrer-Policy", "no-referrer") // the address has the code
@@ -145,7 +146,8 @@ func (p *page) redirected(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	code := query.Get("code")
 	if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(p.state)) != 1 || code == "" {
-		http.Error(w, "This redirect does not belong to this command: open "+p.local+"/ again.", http.StatusBadRequest)
+		const other = "This redirect does not belong to this command: open the address that it prints."
+		http.Error(w, other, http.StatusBadRequest)
 		return
 	}
 	select {
@@ -177,7 +179,8 @@ func exchange(ctx context.Context, api *url.URL, code string) (*App, error) {
 	}
 	app := &App{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(app); err != nil {
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w", what, err)
+		const remedy = "delete the App on GitHub and run the command again"
+		return nil, fmt.Errorf("%s: the answer cannot be read: %w: %s", what, err, remedy)
 	}
 	if app.ID <= 0 || app.Key == "" || app.WebhookSecret == "" {
 		return nil, fmt.Errorf("%s: the answer has no credentials: delete the App on GitHub and run the command again", what)

@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"regexp"
@@ -80,6 +81,14 @@ func submit(t *testing.T, page string) string {
 	return string(body)
 }
 
+// redirect returns where GitHub leads the browser.
+func redirect(t *testing.T, page string) string {
+	t.Helper()
+	u, err := url.Parse(page)
+	must(t, err)
+	return "http://" + u.Host + registered
+}
+
 func TestRunReturnsTheCredentialsOfTheApp(t *testing.T) {
 	g := enterprise(t)
 	last := make(chan string, 1)
@@ -106,7 +115,7 @@ func TestRedirectWithAnotherStateIsRefused(t *testing.T) {
 	g := enterprise(t)
 	forged := make(chan int, 1)
 	app, err := flow(g, func(address string) {
-		status, _ := get(t, address+"registered?code=stolen&state=guessed", "")
+		status, _ := get(t, redirect(t, address)+"?code=stolen&state=guessed", "")
 		forged <- status
 		_, page := get(t, address, "")
 		submit(t, page)
@@ -136,7 +145,7 @@ func TestRunSaysWhatToDoIfTheCodeIsRefused(t *testing.T) {
 	_, err := flow(enterprise(t), func(address string) {
 		_, page := get(t, address, "")
 		state := regexp.MustCompile(`state=([0-9a-f]+)`).FindStringSubmatch(page)[1]
-		get(t, address+"registered?code=too-old&state="+state, "")
+		get(t, redirect(t, address)+"?code=too-old&state="+state, "")
 	}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "delete the App on GitHub") {
 		t.Errorf("got %v", err)
@@ -146,8 +155,82 @@ func TestRunSaysWhatToDoIfTheCodeIsRefused(t *testing.T) {
 func TestRunEndsWithTheCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := flow(enterprise(t), func(string) { cancel() }).Run(ctx)
-	if err == nil || !strings.Contains(err.Error(), "no App was registered") {
+	if err == nil || !strings.Contains(err.Error(), "Run it again") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// GitHub exchanges a code once. Ctrl-C must not lose the key that it is about to return.
+func TestCtrlCDoesNotLoseTheKey(t *testing.T) {
+	asked, interrupted := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		select {
+		case <-interrupted:
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.WriteString(w, `{"id": 7, "pem": "key", "webhook_secret": "shared"}`)
+	}))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := flow(enterprise(t), func(address string) {
+		_, page := get(t, address, "")
+		state := regexp.MustCompile(`state=([0-9a-f]+)`).FindStringSubmatch(page)[1]
+		get(t, redirect(t, address)+"?code=c&state="+state, "")
+	})
+	f.GitHub = server.URL
+	go func() {
+		<-asked
+		cancel()
+		close(interrupted)
+	}()
+	if app, err := f.Run(ctx); err != nil || app.Key != "key" {
+		t.Errorf("the key is lost: %v", err)
+	}
+}
+
+func TestRunSaysWhatToDoWithAnAnswerThatCannotBeUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		body   string
+	}{
+		"no JSON":  {http.StatusCreated, "<html>"},
+		"cut":      {http.StatusCreated, `{"id": 7, "pem": "se`},
+		"no key":   {http.StatusCreated, `{"id": 7}`},
+		"the code": {http.StatusUnprocessableEntity, "{}"},
+		"failure":  {http.StatusInternalServerError, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(test.status)
+				_, _ = io.WriteString(w, test.body)
+			}))
+			defer server.Close()
+			api, err := url.Parse(server.URL)
+			must(t, err)
+			_, err = exchange(t.Context(), api, "c0de")
+			if err == nil || !strings.Contains(err.Error(), "delete the App on GitHub") || strings.Contains(err.Error(), "c0de") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Another user of this machine can connect to the page. With its state they could have their own
+// App registered.
+func TestOnlyThePrintedAddressShowsTheState(t *testing.T) {
+	g := enterprise(t)
+	answered := make(chan int, 1)
+	_, err := flow(g, func(address string) {
+		status, _ := get(t, strings.TrimSuffix(redirect(t, address), registered)+"/", "")
+		answered <- status
+		_, page := get(t, address, "")
+		submit(t, page)
+	}).Run(t.Context())
+	must(t, err)
+	if status := <-answered; status != http.StatusNotFound {
+		t.Errorf("the page without its random path is answered %d", status)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,10 +81,8 @@ func (p Process) bootstrap() *cobra.Command {
 
 // check completes the flags.
 func (f *bootstrapFlags) check() (*onboard.Repository, error) {
-	if !strings.HasPrefix(f.webhook, "https://") && !strings.HasPrefix(f.webhook, "http://") {
-		return nil, errors.New(
-			"--webhook-url: give the https:// URL that leads to Service plumbline-receiver; GitHub sends events there",
-		)
+	if err := onboard.CheckWebhookURL(f.webhook); err != nil {
+		return nil, err
 	}
 	if !strings.HasPrefix(f.flow.Listen, "127.0.0.1:") && !strings.HasPrefix(f.flow.Listen, "[::1]:") {
 		return nil, fmt.Errorf(
@@ -133,28 +132,41 @@ func (p Process) runBootstrap(ctx context.Context, f *bootstrapFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := store.Put(ctx, app); err != nil {
-		file, err2 := store.Save(p.Dir, app)
-		if err2 != nil {
-			return fmt.Errorf(
-				"%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again",
-				err,
-				err2,
-			)
-		}
-		return fmt.Errorf("%w. The credentials are in %s: kubectl apply -f %s, then delete the file", err, file, file)
+	if err := p.keep(ctx, store, app); err != nil {
+		return err
 	}
 	p.tell("App %q (ID %d) was registered; its credentials are in Secret %s/%s", app.Name, app.ID, f.system, f.secret)
+	p.tell("Install the App on your repositories: %s/installations/new", app.URL)
 	if err := p.pointToServer(ctx, cluster, f); err != nil {
 		return err
 	}
 	if first != nil {
-		if err := first.Create(ctx, cluster, p.tell); err != nil {
-			return err
-		}
+		return first.Create(ctx, cluster, p.tell)
 	}
-	p.tell("Install the App on your repositories: %s/installations/new", app.URL)
 	return nil
+}
+
+// storeBudget is the time limit of storing the credentials.
+const storeBudget = 30 * time.Second
+
+// keep stores the credentials in the Secret or, if it cannot be created, in a file. Ctrl-C does not
+// end it: GitHub does not show them again.
+func (p Process) keep(ctx context.Context, store bootstrap.Store, app *bootstrap.App) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeBudget)
+	defer cancel()
+	err := store.Put(ctx, app)
+	if err == nil {
+		return nil
+	}
+	file, err2 := store.Save(p.Dir, app)
+	if err2 != nil {
+		return fmt.Errorf(
+			"%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again",
+			err,
+			err2,
+		)
+	}
+	return fmt.Errorf("%w. The credentials are in %s: kubectl apply -f %s, then delete the file", err, file, file)
 }
 
 // pointToServer sets github-url in the ConfigMap for an Enterprise Server.

@@ -121,7 +121,7 @@ func flagError(c *cobra.Command, err error) error {
 
 func (p Process) version() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := io.WriteString(c.OutOrStdout(), p.versionLine())
 			return err

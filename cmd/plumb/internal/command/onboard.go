@@ -43,7 +43,12 @@ func (p Process) createRepository() *cobra.Command {
 	f := &onboardFlags{}
 	c := &cobra.Command{
 		Use: "repository [NAME]", Short: "Create a Repository", Long: createLong, Example: createExample,
-		Args: cobra.MaximumNArgs(1),
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("%q is one name too many: give one Repository at a time", args[1])
+			}
+			return nil
+		},
 		RunE: func(c *cobra.Command, args []string) error {
 			f.Name = strings.Join(args, "")
 			return p.runCreate(c.Context(), f)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -55,8 +56,7 @@ func Unreachable(err error, first preflight.Check, others []preflight.Check) []R
 	return append([]Result{failed}, skipped(first, others)...)
 }
 
-// Examine makes the checks. If the API server does not respond to the first one, it skips the
-// others.
+// Examine makes the checks. If the API server does not respond to one, it skips the rest.
 func Examine(ctx context.Context, first preflight.Check, others []preflight.Check) []Result {
 	findings := first.Run(ctx)
 	all := []Result{resultOf(first.Name, findings)}
@@ -66,10 +66,20 @@ func Examine(ctx context.Context, first preflight.Check, others []preflight.Chec
 			return append(all, skipped(first, others)...)
 		}
 	}
-	for _, check := range others {
-		all = append(all, resultOf(check.Name, check.Run(ctx)))
+	for i, check := range others {
+		findings := check.Run(ctx)
+		all = append(all, resultOf(check.Name, findings))
+		if slices.ContainsFunc(findings, noAnswer) { // each further call would last as long
+			return append(all, skipped(check, others[i+1:])...)
+		}
 	}
 	return all
+}
+
+// noAnswer reports whether the API server did not respond to a check.
+func noAnswer(f preflight.Finding) bool {
+	failed := net.Error(nil)
+	return errors.As(f.Err, &failed) || errors.Is(f.Err, context.Canceled)
 }
 
 func skipped(first preflight.Check, others []preflight.Check) []Result {

@@ -5,6 +5,7 @@ package doctor
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,6 +23,19 @@ func finds(name string, findings ...preflight.Finding) preflight.Check {
 func forbidden(right string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "app",
 		errors.New(`User "eve" cannot `+right+` resource "secrets" in API group "" in the namespace "ci"`))
+}
+
+// An API server without etcd answers /version, and no other call before its time limit.
+func TestExamineStopsAtAServerThatHangs(t *testing.T) {
+	hangs := preflight.Finding{Object: "Role", Problem: "could not be checked", Err: &url.Error{Op: "Get", Err: context.DeadlineExceeded}}
+	last := preflight.Check{Name: "Services", Run: func(context.Context) []preflight.Finding {
+		t.Error("a further check was made")
+		return nil
+	}}
+	all := Examine(t.Context(), finds("Kubernetes"), []preflight.Check{finds("Rights", hangs), last})
+	if len(all) != 3 || all[1].Result != Failed || all[2].Result != Skipped || !strings.Contains(all[2].Problems[0].Remedy, "Rights") {
+		t.Errorf("got %+v", all)
+	}
 }
 
 func TestExamineSaysOneLineForEachCheck(t *testing.T) {

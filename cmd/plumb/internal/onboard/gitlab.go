@@ -5,7 +5,9 @@ package onboard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -42,25 +44,24 @@ func (w Webhook) Add(ctx context.Context, c *kube.Cluster, say func(format strin
 	if err != nil {
 		return err
 	}
-	values, err := secret.read(ctx, c)
+	own, shared, err := secret.read(ctx, c)
 	if err != nil {
 		return err
 	}
-	token := cmp.Or(w.Token, values[secret.tokenKey])
+	token := cmp.Or(w.Token, own)
 	if token == "" {
-		return fmt.Errorf("%s has no key %s: store a token with plumb webhook update-token", secret, secret.tokenKey)
+		return fmt.Errorf("%s has no key %s: store a token with plumb webhook update-token", secret, secret.token.key)
 	}
 	log, err := projectOf(repository, token)
 	if err != nil {
 		return err
 	}
-	shared := values[secret.webhookKey]
 	if shared == "" {
 		shared = random()
-		if err := secret.put(ctx, c, secret.webhookKey, shared); err != nil {
+		if err := secret.put(ctx, c, secret.webhook, shared); err != nil {
 			return err
 		}
-		say("%s has a new key %s", secret, secret.webhookKey)
+		say("%s has a new key %s", secret.at(secret.webhook), secret.webhook.key)
 	}
 	created, err := log.Put(ctx, address, shared)
 	switch {
@@ -77,10 +78,21 @@ func (w Webhook) Add(ctx context.Context, c *kube.Cluster, say func(format strin
 	return nil
 }
 
+// CheckWebhookURL returns an error if no webhook can lead to the address. It does not repeat the
+// address, which may have a password.
+func CheckWebhookURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("--webhook-url: give the https:// URL that leads to Service plumbline-receiver, " +
+			"without a user or password; the Git service sends events there")
+	}
+	return nil
+}
+
 // address returns where the webhook leads.
 func (w Webhook) address(ctx context.Context, c *kube.Cluster) (string, error) {
 	if w.URL != "" {
-		return w.URL, nil
+		return w.URL, CheckWebhookURL(w.URL)
 	}
 	what := fmt.Sprintf("reading webhook-url of ConfigMap %s/%s", w.System, config.Name)
 	cm, err := c.Kube.CoreV1().ConfigMaps(w.System).Get(ctx, config.Name, metav1.GetOptions{})
@@ -106,15 +118,15 @@ func UpdateToken(
 	if err != nil {
 		return fmt.Errorf("the new token was not stored: %w", err)
 	}
-	values, err := secret.read(ctx, c)
+	old, _, err := secret.read(ctx, c)
 	if err != nil {
 		return err
 	}
-	if values[secret.tokenKey] == token {
+	if old == token {
 		say("%s has this token already, and GitLab accepts it: %s", secret, role)
 		return nil
 	}
-	if err := secret.put(ctx, c, secret.tokenKey, token); err != nil {
+	if err := secret.put(ctx, c, secret.token, token); err != nil {
 		return err
 	}
 	say("%s has the new token: %s. Plumbline uses it for the next call", secret, role)

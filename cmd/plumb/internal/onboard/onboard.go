@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"reflect"
 	"regexp"
@@ -45,6 +46,10 @@ func (r *Repository) Check() error {
 	if err != nil {
 		return fmt.Errorf("--url: %w: give the address of the repository's page", err)
 	}
+	if u, err := url.Parse(r.URL); err != nil || u.User != nil { // everybody who reads the Repository would see it
+		return errors.New("--url: it has a user or password: give the address of the repository's page, " +
+			"and a token with --token-file")
+	}
 	r.Name = cmp.Or(r.Name, nameOf(canonical))
 	if r.Name == "" {
 		return errors.New("no name of a Repository can be made of the URL: give one as an argument")
@@ -78,9 +83,7 @@ func (r *Repository) Create(ctx context.Context, c *kube.Cluster, say func(forma
 			return err
 		}
 		say("GitLab accepts the token: %s", role)
-		secret := secretOf(object)
-		values := map[string]string{secret.tokenKey: r.Token, secret.webhookKey: cmp.Or(r.WebhookSecret, random())}
-		if err := secret.create(ctx, c, values, say); err != nil {
+		if err := secretOf(object).create(ctx, c, r.Token, r.WebhookSecret, say); err != nil {
 			return err
 		}
 	}

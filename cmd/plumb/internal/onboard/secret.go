@@ -3,6 +3,7 @@
 package onboard
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -16,10 +17,13 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
+// place is a key of a Secret.
+type place struct{ name, key string }
+
 // secretValues says where the token and the webhook's secret token of a Repository are stored.
 type secretValues struct {
-	namespace, name, tokenKey string
-	webhookName, webhookKey   string
+	namespace      string
+	token, webhook place
 }
 
 func secretOf(repository *pacv1alpha1.Repository) *secretValues {
@@ -29,53 +33,49 @@ func secretOf(repository *pacv1alpha1.Repository) *secretValues {
 	}
 	return &secretValues{
 		namespace: repository.Namespace,
-		name:      service.Token.Name, tokenKey: service.Token.Key,
-		webhookName: service.Webhook.Name, webhookKey: service.Webhook.Key,
+		token:     place{service.Token.Name, service.Token.Key},
+		webhook:   place{service.Webhook.Name, service.Webhook.Key},
 	}
 }
 
 // String names the Secret of the token.
-func (s *secretValues) String() string { return fmt.Sprintf("Secret %s/%s", s.namespace, s.name) }
+func (s *secretValues) String() string { return s.at(s.token) }
 
-// read returns the two values by their keys; a value that is missing is empty.
-func (s *secretValues) read(ctx context.Context, c *kube.Cluster) (map[string]string, error) {
-	values := map[string]string{}
-	for key, name := range map[string]string{s.tokenKey: s.name, s.webhookKey: s.webhookName} {
-		secret, err := c.Kube.CoreV1().Secrets(s.namespace).Get(ctx, name, metav1.GetOptions{})
+func (s *secretValues) at(p place) string { return fmt.Sprintf("Secret %s/%s", s.namespace, p.name) }
+
+// read returns the two values; a value that is missing is empty.
+func (s *secretValues) read(ctx context.Context, c *kube.Cluster) (token, webhook string, err error) {
+	values := map[place]string{s.token: "", s.webhook: ""}
+	for p := range values {
+		secret, err := c.Kube.CoreV1().Secrets(s.namespace).Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil {
-			return nil, kube.Failed(fmt.Sprintf("reading Secret %s/%s", s.namespace, name), err)
+			return "", "", kube.Failed("reading "+s.at(p), err)
 		}
-		values[key] = string(secret.Data[key])
+		values[p] = string(secret.Data[p.key])
 	}
-	return values, nil
+	return values[s.token], values[s.webhook], nil
 }
 
 // put sets one key and leaves the others.
-func (s *secretValues) put(ctx context.Context, c *kube.Cluster, key, value string) error {
-	name := s.name
-	if key == s.webhookKey {
-		name = s.webhookName
-	}
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{key: []byte(value)}})
+func (s *secretValues) put(ctx context.Context, c *kube.Cluster, at place, value string) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{at.key: []byte(value)}})
 	if err != nil {
 		return err
 	}
 	secrets := c.Kube.CoreV1().Secrets(s.namespace)
-	if _, err := secrets.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return kube.Failed(fmt.Sprintf("changing Secret %s/%s", s.namespace, name), err)
+	if _, err := secrets.Patch(ctx, at.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return kube.Failed("changing "+s.at(at), err)
 	}
 	return nil
 }
 
-// create creates the Secret. One that exists stays if it has the keys.
+// create creates the Secret. One that exists stays if it has the token, and the webhook's secret
+// token if one is given; otherwise that one is generated.
 func (s *secretValues) create(
-	ctx context.Context, c *kube.Cluster, values map[string]string, say func(string, ...any),
+	ctx context.Context, c *kube.Cluster, token, webhook string, say func(string, ...any),
 ) error {
-	data := map[string][]byte{}
-	for key, value := range values {
-		data[key] = []byte(value)
-	}
-	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name}, Data: data}
+	data := map[string][]byte{s.token.key: []byte(token), s.webhook.key: []byte(cmp.Or(webhook, random()))}
+	object := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.token.name}, Data: data}
 	_, err := c.Kube.CoreV1().Secrets(s.namespace).Create(ctx, object, metav1.CreateOptions{})
 	switch {
 	case err == nil:
@@ -84,12 +84,18 @@ func (s *secretValues) create(
 	case !apierrors.IsAlreadyExists(err):
 		return kube.Failed("creating "+s.String(), err)
 	}
-	known, err := s.read(ctx, c)
-	if err != nil {
+	knownToken, knownWebhook, err := s.read(ctx, c)
+	switch {
+	case err != nil:
 		return err
-	}
-	if known[s.tokenKey] != values[s.tokenKey] {
+	case knownToken != token:
 		return fmt.Errorf("%s exists with another token: replace it with plumb webhook update-token, or delete the Secret", s)
+	case webhook != "" && knownWebhook != webhook:
+		return fmt.Errorf(
+			"%s exists with another key %s: change it with kubectl edit, or delete the Secret",
+			s,
+			s.webhook.key,
+		)
 	}
 	say("%s exists already and stays", s)
 	return nil

@@ -95,8 +95,9 @@ func open(all []Pending) (unsettled []Pending) {
 // cancelName ends the annotation of the cancellation: no GitEvent has this name.
 const cancelName = "plumb-uninstall"
 
-// cancel requests that the controllers cancel the events' runs and report it, as after /cancel.
-func (u *Uninstaller) cancel(ctx context.Context, events []Pending) error {
+// cancel requests that the controllers cancel the events' runs and report it, as after /cancel. It
+// requests it once for each event, and adds the event to requested.
+func (u *Uninstaller) cancel(ctx context.Context, events []Pending, requested map[string]bool) error {
 	c := v1alpha1.Cancellation{
 		Why: "Plumbline is being uninstalled",
 		At:  metav1.NewTime(time.Now().UTC().Truncate(time.Second)),
@@ -111,10 +112,14 @@ func (u *Uninstaller) cancel(ctx context.Context, events []Pending) error {
 	}
 	gitEvents := u.Cluster.Own.PlumblineV1alpha1().GitEvents(u.Namespace)
 	for _, event := range events {
+		if requested[event.Event] {
+			continue
+		}
 		_, err := gitEvents.Patch(ctx, event.Event, types.MergePatchType, patch, metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return kube.Failed("cancelling GitEvent "+event.Event, err)
 		}
+		requested[event.Event] = true
 	}
 	return nil
 }
@@ -122,9 +127,11 @@ func (u *Uninstaller) cancel(ctx context.Context, events []Pending) error {
 // closeChecks waits until the controllers have closed all checks that they can close, and cancels
 // the runs first unless they may finish.
 func (u *Uninstaller) closeChecks(ctx context.Context) error {
+	begun := time.Now()
 	ctx, stop := context.WithTimeout(ctx, u.Timeout)
 	defer stop()
 	var left []Pending
+	requested := map[string]bool{}
 	err := wait.PollUntilContextCancel(ctx, u.Poll, true, func(ctx context.Context) (bool, error) {
 		all, err := u.pending(ctx)
 		if err != nil {
@@ -134,7 +141,7 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 			return true, nil
 		}
 		if u.CloseChecks == Cancel {
-			return false, u.cancel(ctx, left)
+			return false, u.cancel(ctx, left, requested)
 		}
 		return false, nil
 	})
@@ -144,7 +151,7 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 			"%d events still have open checks after %s: see why with kubectl -n %s get gitevents, then run the command "+
 				"again; --close-checks=no leaves them open",
 			len(left),
-			u.Timeout,
+			time.Since(begun).Round(u.Poll),
 			u.Namespace,
 		)
 	}

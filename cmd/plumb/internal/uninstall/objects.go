@@ -69,7 +69,8 @@ func (u *Uninstaller) groups() []group {
 	}
 	all := []group{{GroupVersionResource: deployments()}}
 	for _, k := range []schema.GroupVersionResource{
-		kind("networking.k8s.io", "ingresses"), kind("", "services"), kind("policy", "poddisruptionbudgets"),
+		kind("networking.k8s.io", "ingresses"), kind("route.openshift.io", "routes"),
+		kind("gateway.networking.k8s.io", "httproutes"), kind("", "services"), kind("policy", "poddisruptionbudgets"),
 		kind("networking.k8s.io", "networkpolicies"), kind("monitoring.coreos.com", "servicemonitors"),
 		kind("monitoring.coreos.com", "prometheusrules"), kind("", "resourcequotas"), kind("", "configmaps"),
 	} {

@@ -49,6 +49,12 @@ type Uninstaller struct {
 	Out           io.Writer
 }
 
+// errUndecided is returned if checks are open and the user has not decided what happens to them.
+var errUndecided = errors.New(
+	"checks are open, and without Plumbline they stay open: add --close-checks to cancel their runs, " +
+		"--close-checks=wait to let them finish, or --close-checks=no to leave them open",
+)
+
 // Run removes the installation.
 func (u *Uninstaller) Run(ctx context.Context) error {
 	release, err := u.release(ctx)
@@ -74,8 +80,7 @@ func (u *Uninstaller) Run(ctx context.Context) error {
 		u.say("\nNothing was changed. Add --yes to uninstall.")
 		return nil
 	case len(open(pending)) > 0 && u.CloseChecks == "":
-		return errors.New("checks are open, and without Plumbline they stay open: add --close-checks to cancel their runs, " +
-			"--close-checks=wait to let them finish, or --close-checks=no to leave them open")
+		return errUndecided
 	}
 	return u.remove(ctx, objects, release)
 }
@@ -128,28 +133,29 @@ func (u *Uninstaller) keeps(others []string) {
 
 // remove closes checks and deletes the objects.
 func (u *Uninstaller) remove(ctx context.Context, objects []object, release string) error {
-	if u.CloseChecks == Cancel || u.CloseChecks == Wait {
+	if u.CloseChecks != Leave {
 		if err := u.closeFirst(ctx); err != nil {
 			return err
 		}
 	}
 	if release != "" {
 		u.say("Now run: helm -n %s uninstall %s", u.Namespace, release)
+		u.say("Then run this command again: it deletes what Helm keeps or has not created")
 		return nil
 	}
-	for i, o := range objects {
+	ended := false
+	for _, o := range objects {
+		// What the pods create would stay. An earlier call may have deleted the Deployments.
+		if o.kind != deployments() && !ended {
+			for _, component := range []preflight.Component{preflight.Receiver, preflight.Controller} {
+				if err := u.podsEnd(ctx, component); err != nil {
+					return err
+				}
+			}
+			ended = true
+		}
 		if err := u.delete(ctx, o); err != nil {
 			return err
-		}
-		lastDeployment := o.kind == deployments() && (i+1 == len(objects) || objects[i+1].kind != deployments())
-		if !lastDeployment {
-			continue
-		}
-		// What the pods create would stay.
-		for _, component := range []preflight.Component{preflight.Receiver, preflight.Controller} {
-			if err := u.podsEnd(ctx, component); err != nil {
-				return err
-			}
 		}
 	}
 	u.say("Plumbline is uninstalled from namespace %s.", u.Namespace)
@@ -162,6 +168,14 @@ func (u *Uninstaller) closeFirst(ctx context.Context) error {
 		return err
 	}
 	if err := u.stopReceivers(ctx); err != nil {
+		return err
+	}
+	if u.CloseChecks == "" { // an event may have arrived before the receivers ended
+		pending, err := u.pending(ctx)
+		if err == nil && len(open(pending)) > 0 {
+			u.list("Open checks of events that arrived in the meantime", open(pending))
+			err = errUndecided
+		}
 		return err
 	}
 	if err := u.closeChecks(ctx); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -89,6 +90,7 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	foreign.SetLabels(nil)
 	e.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
 		thing("apps/v1", "Deployment", system, "plumbline-receiver"), thing("apps/v1", "Deployment", system, "plumbline-controller"),
+		thing("route.openshift.io/v1", "Route", system, "plumbline-receiver"),
 		thing("v1", "Service", system, "plumbline-receiver"), thing("v1", "ConfigMap", system, "plumbline"), foreign,
 		thing("v1", "Secret", system, "plumbline-github-app"), thing("v1", "Secret", system, "plumbline-webhook-secrets-0"),
 		binding("ClusterRoleBinding", "", "plumbline-controller", system), binding("ClusterRoleBinding", "", "other", "elsewhere"),
@@ -142,7 +144,8 @@ func TestRunDeletesInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"deployments/plumbline-controller", "deployments/plumbline-receiver", "services/plumbline-receiver", "configmaps/plumbline",
+		"deployments/plumbline-controller", "deployments/plumbline-receiver",
+		"routes/plumbline-receiver", "services/plumbline-receiver", "configmaps/plumbline",
 		"secrets/plumbline-webhook-secrets-0", "rolebindings/plumbline-controller-secrets", "clusterrolebindings/plumbline-controller",
 		"clusterroles/plumbline-controller", "customresourcedefinitions/gitevents.plumbline.dev",
 	}
@@ -193,7 +196,7 @@ func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
 		"not decided":              {"", "add --close-checks", []runtime.Object{controller(system)}, false},
 		"they stay open":           {Leave, "", []runtime.Object{controller(system)}, true},
 		"no controller runs":       {Cancel, "no controller runs", nil, false},
-		"they do not end":          {Wait, "1 events still have open checks after 200ms", []runtime.Object{controller(system)}, false},
+		"they do not end":          {Wait, "1 events still have open checks after ", []runtime.Object{controller(system)}, false},
 		"the cancel has no effect": {Cancel, "1 events still have open checks", []runtime.Object{controller(system)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,8 +209,52 @@ func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
 			if all := e.deleted(); len(all) > 0 != test.deletes {
 				t.Errorf("deleted %q", all)
 			}
+			cancelled := slices.DeleteFunc(e.own.Actions(), func(a clienttesting.Action) bool { return a.GetVerb() != "patch" })
+			if len(cancelled) > 1 { // each patch makes the controllers work
+				t.Errorf("the event was cancelled %d times", len(cancelled))
+			}
 		})
 	}
+}
+
+// Ctrl-C may end an earlier call after it has deleted the Deployments, while their pods still run.
+func TestRunWaitsForPodsWithoutDeployments(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: system, Name: "plumbline-controller-0", Labels: map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
+	}}
+	e := newEnv(t, []runtime.Object{pod})
+	for _, name := range []string{"plumbline-receiver", "plumbline-controller"} {
+		if err := e.dynamic.Resource(deployments()).Namespace(system).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.dynamic.ClearActions()
+	e.Yes = true
+	err := e.Uninstaller.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "pods of plumbline-controller still run") {
+		t.Errorf("got %v", err)
+	}
+	if all := e.deleted(); len(all) > 0 {
+		t.Errorf("deleted %q under a running controller", all)
+	}
+}
+
+// The receivers record events until their pods have ended.
+func TestRunRefusesEventsThatArriveInTheMeantime(t *testing.T) {
+	e := newEnv(t, []runtime.Object{controller(system)})
+	e.kube.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		_ = e.own.Tracker().Add(gitEvent("gh-1", running)) // again
+		return false, nil, nil
+	})
+	e.Yes = true
+	err := e.Uninstaller.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "add --close-checks") {
+		t.Errorf("got %v", err)
+	}
+	if all := e.deleted(); len(all) > 0 {
+		t.Errorf("deleted %q", all)
+	}
+	e.says("Open checks of events that arrived in the meantime", "event gh-1")
 }
 
 func TestCancelAnnotatesOpenEventsOnly(t *testing.T) {
@@ -243,7 +290,7 @@ func TestHelmUninstallsTheRest(t *testing.T) {
 	if err := e.Uninstaller.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	e.says("Now run: helm -n plumbline uninstall ci")
+	e.says("Now run: helm -n plumbline uninstall ci", "Then run this command again")
 	if all := e.deleted(); len(all) > 0 {
 		t.Errorf("deleted %q", all)
 	}
