@@ -63,8 +63,15 @@ func bootstrapAt(t *testing.T, dir string, answer func(r *http.Request) (int, st
 	b, errs := &browser{T: t}, &bytes.Buffer{}
 	code = Run(t.Context(), Process{
 		Args: []string{
-			"plumb", "bootstrap", "github", "--organization=acme", "--webhook-url=https://hooks.example.com/", "--github-url=" + g.URL(),
-			"--url=https://github.com/acme/app", "--namespace=team-a", "--kubeconfig=" + kubeconfigOf(t, answer),
+			"plumb",
+			"bootstrap",
+			"github",
+			"--organization=acme",
+			"--webhook-url=https://hooks.example.com/",
+			"--github-url=" + g.URL(),
+			"--url=https://github.com/acme/app",
+			"--namespace=team-a",
+			"--kubeconfig=" + kubeconfigOf(t, answer),
 		},
 		Dir: dir, In: strings.NewReader(""), Out: b, Err: errs, Version: devel,
 	})
@@ -97,7 +104,10 @@ func TestBootstrapSavesTheCredentialsIfTheSecretCannotBeCreated(t *testing.T) {
 	if err != nil || len(files) != 1 || code != exitTool || !strings.Contains(said, "kubectl apply -f "+files[0]) {
 		t.Fatalf("exit %d, files %v: %s%s", code, files, out, said)
 	}
-	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o600 || strings.Contains(out+said, "PRIVATE KEY") {
+	if info, err := os.Stat(
+		files[0],
+	); err != nil || info.Mode().Perm() != 0o600 ||
+		strings.Contains(out+said, "PRIVATE KEY") {
 		t.Errorf("%v, %v: %s%s", info, err, out, said)
 	}
 }

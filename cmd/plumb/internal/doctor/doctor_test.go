@@ -27,20 +27,30 @@ func forbidden(right string) error {
 
 // An API server without etcd answers /version, and no other call before its time limit.
 func TestExamineStopsAtAServerThatHangs(t *testing.T) {
-	hangs := preflight.Finding{Object: "Role", Problem: "could not be checked", Err: &url.Error{Op: "Get", Err: context.DeadlineExceeded}}
+	hangs := preflight.Finding{
+		Object:  "Role",
+		Problem: "could not be checked",
+		Err:     &url.Error{Op: "Get", Err: context.DeadlineExceeded},
+	}
 	last := preflight.Check{Name: "Services", Run: func(context.Context) []preflight.Finding {
 		t.Error("a further check was made")
 		return nil
 	}}
 	all := Examine(t.Context(), finds("Kubernetes"), []preflight.Check{finds("Rights", hangs), last})
-	if len(all) != 3 || all[1].Result != Failed || all[2].Result != Skipped || !strings.Contains(all[2].Problems[0].Remedy, "Rights") {
+	if len(all) != 3 || all[1].Result != Failed || all[2].Result != Skipped ||
+		!strings.Contains(all[2].Problems[0].Remedy, "Rights") {
 		t.Errorf("got %+v", all)
 	}
 }
 
 func TestExamineSaysOneLineForEachCheck(t *testing.T) {
 	missing := preflight.Finding{Object: "Secret ci/app", Problem: "does not exist", Remedy: "create it"}
-	hidden := preflight.Finding{Object: "Secret ci/app", Problem: "could not be checked", Remedy: "apply config/", Err: forbidden("get")}
+	hidden := preflight.Finding{
+		Object:  "Secret ci/app",
+		Problem: "could not be checked",
+		Remedy:  "apply config/",
+		Err:     forbidden("get"),
+	}
 	for name, test := range map[string]struct {
 		first  preflight.Check
 		others []preflight.Check

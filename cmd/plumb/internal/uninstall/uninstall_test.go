@@ -3,7 +3,6 @@
 package uninstall
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,7 +19,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 )
@@ -57,7 +54,9 @@ func binding(kind, namespace, name, of string) *unstructured.Unstructured {
 func controller(namespace string) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: "plumbline-controller", Labels: map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
+			Namespace: namespace,
+			Name:      "plumbline-controller",
+			Labels:    map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
 		},
 		Status: appsv1.DeploymentStatus{AvailableReplicas: 1},
 	}
@@ -88,12 +87,29 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	}
 	foreign := thing("v1", "ConfigMap", system, "theirs")
 	foreign.SetLabels(nil)
-	e.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists,
-		thing("apps/v1", "Deployment", system, "plumbline-receiver"), thing("apps/v1", "Deployment", system, "plumbline-controller"),
+	e.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(
+		runtime.NewScheme(),
+		lists,
+		thing(
+			"apps/v1",
+			"Deployment",
+			system,
+			"plumbline-receiver",
+		),
+		thing("apps/v1", "Deployment", system, "plumbline-controller"),
 		thing("route.openshift.io/v1", "Route", system, "plumbline-receiver"),
-		thing("v1", "Service", system, "plumbline-receiver"), thing("v1", "ConfigMap", system, "plumbline"), foreign,
-		thing("v1", "Secret", system, "plumbline-github-app"), thing("v1", "Secret", system, "plumbline-webhook-secrets-0"),
-		binding("ClusterRoleBinding", "", "plumbline-controller", system), binding("ClusterRoleBinding", "", "other", "elsewhere"),
+		thing("v1", "Service", system, "plumbline-receiver"),
+		thing("v1", "ConfigMap", system, "plumbline"),
+		foreign,
+		thing("v1", "Secret", system, "plumbline-github-app"),
+		thing("v1", "Secret", system, "plumbline-webhook-secrets-0"),
+		binding(
+			"ClusterRoleBinding",
+			"",
+			"plumbline-controller",
+			system,
+		),
+		binding("ClusterRoleBinding", "", "other", "elsewhere"),
 		binding("RoleBinding", "team-a", "plumbline-controller-secrets", system),
 		thing("rbac.authorization.k8s.io/v1", "ClusterRole", "", "plumbline-controller"),
 		thing("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "gitevents.plumbline.dev"),
@@ -102,7 +118,11 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	)
 	e.Uninstaller = Uninstaller{
 		Cluster:   &kube.Cluster{Kube: e.kube, Own: e.own, Dynamic: e.dynamic},
-		Namespace: system, AppSecret: "plumbline-github-app", Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
+		Namespace: system,
+		AppSecret: "plumbline-github-app",
+		Timeout:   200 * time.Millisecond,
+		Poll:      time.Millisecond,
+		Out:       &e.out,
 	}
 	return e
 }
@@ -134,7 +154,12 @@ func TestRunChangesNothingWithoutYes(t *testing.T) {
 	if all := e.deleted(); len(all) > 0 {
 		t.Errorf("deleted %v", all)
 	}
-	e.says("Nothing was changed", `https://github.com/acme/app main: ["CI / build"] of event gh-1`, "deployments.apps/plumbline-controller", "Kept:")
+	e.says(
+		"Nothing was changed",
+		`https://github.com/acme/app main: ["CI / build"] of event gh-1`,
+		"deployments.apps/plumbline-controller",
+		"Kept:",
+	)
 }
 
 func TestRunDeletesInOrder(t *testing.T) {
@@ -144,10 +169,16 @@ func TestRunDeletesInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"deployments/plumbline-controller", "deployments/plumbline-receiver",
-		"routes/plumbline-receiver", "services/plumbline-receiver", "configmaps/plumbline",
-		"secrets/plumbline-webhook-secrets-0", "rolebindings/plumbline-controller-secrets", "clusterrolebindings/plumbline-controller",
-		"clusterroles/plumbline-controller", "customresourcedefinitions/gitevents.plumbline.dev",
+		"deployments/plumbline-controller",
+		"deployments/plumbline-receiver",
+		"routes/plumbline-receiver",
+		"services/plumbline-receiver",
+		"configmaps/plumbline",
+		"secrets/plumbline-webhook-secrets-0",
+		"rolebindings/plumbline-controller-secrets",
+		"clusterrolebindings/plumbline-controller",
+		"clusterroles/plumbline-controller",
+		"customresourcedefinitions/gitevents.plumbline.dev",
 	}
 	if all := e.deleted(); !slices.Equal(all, want) {
 		t.Errorf("deleted %q,\nwant %q", all, want)
@@ -220,11 +251,15 @@ func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
 // Ctrl-C may end an earlier call after it has deleted the Deployments, while their pods still run.
 func TestRunWaitsForPodsWithoutDeployments(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: system, Name: "plumbline-controller-0", Labels: map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
+		Namespace: system,
+		Name:      "plumbline-controller-0",
+		Labels:    map[string]string{"app.kubernetes.io/name": "plumbline-controller"},
 	}}
 	e := newEnv(t, []runtime.Object{pod})
 	for _, name := range []string{"plumbline-receiver", "plumbline-controller"} {
-		if err := e.dynamic.Resource(deployments()).Namespace(system).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		if err := e.dynamic.Resource(deployments()).
+			Namespace(system).
+			Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,105 +271,5 @@ func TestRunWaitsForPodsWithoutDeployments(t *testing.T) {
 	}
 	if all := e.deleted(); len(all) > 0 {
 		t.Errorf("deleted %q under a running controller", all)
-	}
-}
-
-// The receivers record events until their pods have ended.
-func TestRunRefusesEventsThatArriveInTheMeantime(t *testing.T) {
-	e := newEnv(t, []runtime.Object{controller(system)})
-	e.kube.PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		_ = e.own.Tracker().Add(gitEvent("gh-1", running)) // again
-		return false, nil, nil
-	})
-	e.Yes = true
-	err := e.Uninstaller.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "add --close-checks") {
-		t.Errorf("got %v", err)
-	}
-	if all := e.deleted(); len(all) > 0 {
-		t.Errorf("deleted %q", all)
-	}
-	e.says("Open checks of events that arrived in the meantime", "event gh-1")
-}
-
-func TestCancelAnnotatesOpenEventsOnly(t *testing.T) {
-	e := newEnv(t, []runtime.Object{controller(system)}, gitEvent("gh-1", running), gitEvent("gh-2", func(g *v1alpha1.GitEvent) {
-		running(g)
-		g.Status.Phase, g.Status.Disposition = v1alpha1.PhaseSettled, v1alpha1.DispositionPending
-	}))
-	e.own.PrependReactor("patch", "gitevents", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		// The controller reports the check and settles the event.
-		name := a.(clienttesting.PatchAction).GetName() //nolint:forcetypeassert // of this verb
-		if name != "gh-1" || !strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), plumbline.CancelAnnotation) {
-			t.Errorf("patched %s with %s", name, a.(clienttesting.PatchAction).GetPatch())
-		}
-		settled := gitEvent(name, func(g *v1alpha1.GitEvent) {
-			running(g)
-			g.Status.Phase = v1alpha1.PhaseSettled
-			g.Status.Checks[0].Concluded = true
-		})
-		return true, settled, e.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), settled, system)
-	})
-	e.Yes, e.CloseChecks = true, Cancel
-	if err := e.Uninstaller.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	e.says("Checks that stay open in any case", "event gh-2", "All checks that Plumbline can close are closed.", "Stopped the receivers")
-}
-
-func TestHelmUninstallsTheRest(t *testing.T) {
-	deployment := controller(system)
-	deployment.Annotations = map[string]string{"meta.helm.sh/release-name": "ci"}
-	e := newEnv(t, []runtime.Object{deployment})
-	e.Yes = true
-	if err := e.Uninstaller.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	e.says("Now run: helm -n plumbline uninstall ci", "Then run this command again")
-	if all := e.deleted(); len(all) > 0 {
-		t.Errorf("deleted %q", all)
-	}
-}
-
-func TestRunNamesTheMissingRight(t *testing.T) {
-	e := newEnv(t, []runtime.Object{controller(system)})
-	e.dynamic.PrependReactor("list", "clusterroles", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "",
-			errors.New(`User "eve" cannot list resource "clusterroles" in API group "rbac.authorization.k8s.io" at the cluster scope`))
-	})
-	e.Yes = true
-	err := e.Uninstaller.Run(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "lacks the right to list clusterroles.rbac.authorization.k8s.io in all namespaces") {
-		t.Errorf("got %v", err)
-	}
-	if all := e.deleted(); len(all) > 0 {
-		t.Errorf("deleted %q before all rights were known", all)
-	}
-}
-
-func TestPendingOf(t *testing.T) {
-	for name, test := range map[string]struct {
-		change  func(*v1alpha1.GitEvent)
-		pending bool
-	}{
-		"it is not planned":          {func(*v1alpha1.GitEvent) {}, true},
-		"its run has not finished":   {running, true},
-		"its result is not reported": {func(e *v1alpha1.GitEvent) { running(e); e.Status.Runs[0].Result = &v1alpha1.Result{} }, true},
-		"everything is reported": {func(e *v1alpha1.GitEvent) {
-			running(e)
-			e.Status.Runs[0].Result, e.Status.Checks[0].Concluded = &v1alpha1.Result{}, true
-		}, false},
-		"it cancels others and waits": {func(e *v1alpha1.GitEvent) {
-			e.Status.Plan, e.Status.Disposition = &v1alpha1.Plan{}, v1alpha1.DispositionCancels
-		}, false},
-		"it is settled": {func(e *v1alpha1.GitEvent) { e.Status.Phase = v1alpha1.PhaseSettled }, false},
-		"its results were given up": {func(e *v1alpha1.GitEvent) {
-			running(e)
-			e.Status.Phase, e.Status.Unreported = v1alpha1.PhaseSettled, true
-		}, true},
-	} {
-		if _, pending := pendingOf(gitEvent("gh-1", test.change)); pending != test.pending {
-			t.Errorf("%s: open is %v, want %v", name, pending, test.pending)
-		}
 	}
 }
