@@ -206,7 +206,7 @@ release: ## build a release of this commit into dist/release: VERSION=v0.1.0 (RE
 	go -C hack/tools/ko test -count 1 ./release -release $(CURDIR)/dist/release
 
 .PHONY: publish
-publish: ## push the images of dist/release, and make the GitHub release VERSION=v0.1.0 of its files (docs/releases.md says how to log in)
+publish: ## push images and chart of dist/release, and make the GitHub release VERSION=v0.1.0 of its files (docs/releases.md says how to log in)
 	@[[ '$(VERSION)' == *-* ]] || grep -q '^## \[$(VERSION:v%=%)\] - 20' CHANGELOG.md || { echo 'CHANGELOG.md has no date for $(VERSION)' >&2; exit 1; }
 	go -C hack/tools/ko run ./release push -dir $(CURDIR)/dist/release -version $(VERSION)
 	find dist/release -maxdepth 1 -type f -exec gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --notes-file dist/release/notes.md {} +

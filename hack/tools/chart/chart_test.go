@@ -89,6 +89,16 @@ func TestSchemaRefuses(t *testing.T) {
 		"a digest that is none":           {"image: {digests: {receiver: latest}}", []string{"/image/digests/receiver"}},
 		"a port out of range":             {"networkPolicy: {apiServerPorts: [0]}", []string{"/networkPolicy/apiServerPorts/0"}},
 		"a budget of nothing":             {"podDisruptionBudget: {minAvailable: 0}", []string{"/podDisruptionBudget/minAvailable"}},
+		"a variable that is a number":     {"controller: {extraEnv: [{name: A, value: 1}]}", []string{"/controller/extraEnv/0/value"}},
+		"a variable without a name":       {"receiver: {extraEnv: [{value: a}]}", []string{"/receiver/extraEnv/0", "'name'"}},
+		"a registry with a scheme":        {"image: {registry: https://r.example/p}", []string{"/image/registry"}},
+		"a registry with a slash at last": {"image: {registry: r.example/p/}", []string{"/image/registry"}},
+		"a tag with a digest":             {"image: {tag: v1@sha256}", []string{"/image/tag"}},
+		"a namespace twice":               {"rbac: {namespaces: [a, a]}", []string{"/rbac/namespaces"}},
+		"no list of arguments":            {"controller: {extraArgs: null}", []string{"/controller", "'extraArgs'"}},
+		"no labels":                       {"receiver: {podLabels: null}", []string{"/receiver", "'podLabels'"}},
+		"no further egress":               {"networkPolicy: {extraEgress: null}", []string{"/networkPolicy", "'extraEgress'"}},
+		"empty credentials":               {`github: {app: {id: 1, privateKey: "", webhookSecret: w}}`, []string{"/github/app/privateKey"}},
 		"monitoring by the wrong name":    {"monitoring: {serviceMonitor: {enabled: true}}", []string{"/monitoring", "'serviceMonitor'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -255,6 +265,28 @@ func TestSchemaKeysAreDocumented(t *testing.T) {
 				t.Errorf("values.yaml does not show %s.%s", component, key)
 			}
 		}
+	}
+}
+
+// A variable of extraEnv replaces the one of the Deployment: Helm 4 applies on the server, which
+// refuses two variables of one name.
+func TestExtraEnvReplaces(t *testing.T) {
+	all := rendered(t, "-f", values(t, `
+caCertificates: {configMap: corp-ca}
+controller: {extraEnv: [{name: SSL_CERT_DIR, value: /certs}, {name: POD_NAME, value: a}, {name: NEW, value: b}]}
+`))
+	got := map[string][]any{}
+	for _, variable := range container(t, all, "controller")["env"].([]any) {
+		name := at(t, variable, "name").(string)
+		got[name] = append(got[name], at(t, variable, "value"))
+	}
+	for name, want := range map[string]string{"SSL_CERT_DIR": "/certs", "POD_NAME": "a", "NEW": "b"} {
+		if diff := cmp.Diff([]any{want}, got[name]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if len(got["SYSTEM_NAMESPACE"]) != 1 {
+		t.Errorf("SYSTEM_NAMESPACE is there %d times", len(got["SYSTEM_NAMESPACE"]))
 	}
 }
 

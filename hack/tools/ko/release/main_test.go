@@ -47,6 +47,7 @@ func newRelease(t *testing.T) release {
 		writeLayout(t, r.dir, name)
 	}
 	must(t, r.writeFile("plumb-linux-amd64", []byte("the program")))
+	writeChart(t, r)
 	must(t, r.write())
 	return r
 }

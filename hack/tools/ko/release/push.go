@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -25,8 +26,8 @@ const (
 	provenanceType = "application/vnd.in-toto+json"
 )
 
-// push pushes each image to where release.yaml expects it, and attaches its SBOMs and the
-// provenance. It may be repeated.
+// push pushes each image to where release.yaml expects it, attaches its SBOMs and the provenance,
+// and pushes the chart. It may be repeated.
 func (r release) push(options ...remote.Option) error {
 	images, err := imagesIn(r.dir)
 	if err != nil {
@@ -36,6 +37,7 @@ func (r release) push(options ...remote.Option) error {
 	if err != nil {
 		return err
 	}
+	registry := ""
 	for _, i := range images {
 		expected := regexp.MustCompile(`\S+/` + i.name + `@` + i.Digest.String()).Find(text)
 		if expected == nil {
@@ -49,8 +51,9 @@ func (r release) push(options ...remote.Option) error {
 			return fmt.Errorf("pushing %s: %w", reference, err)
 		}
 		fmt.Println(reference)
+		registry = strings.TrimSuffix(reference.Context().Name(), "/"+i.name)
 	}
-	return nil
+	return r.pushChart(registry, options)
 }
 
 func (r release) pushImage(i image, to name.Repository, options []remote.Option) error {
@@ -70,7 +73,7 @@ func (r release) pushImage(i image, to name.Repository, options []remote.Option)
 	return r.attach(provenance, provenanceType, i.Descriptor, to, options)
 }
 
-// requireUnused returns an error if the tag is another image's: a version never changes.
+// requireUnused returns an error if the tag has other content: a version never changes.
 func requireUnused(tag name.Tag, digest v1.Hash, options []remote.Option) error {
 	var refused *transport.Error
 	switch there, err := remote.Head(tag, options...); {
@@ -79,7 +82,7 @@ func requireUnused(tag name.Tag, digest v1.Hash, options []remote.Option) error 
 	case err != nil:
 		return err
 	case there.Digest != digest:
-		return fmt.Errorf("%s exists and is another image, %s", tag, there.Digest)
+		return fmt.Errorf("%s exists and has other content, %s", tag, there.Digest)
 	}
 	return nil
 }

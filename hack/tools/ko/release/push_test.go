@@ -166,7 +166,7 @@ func TestPushRefusesAnotherImage(t *testing.T) {
 			must(t, os.RemoveAll(filepath.Join(r.dir, "receiver")))
 			writeLayout(t, r.dir, "receiver")
 			must(t, r.write())
-		}, "exists and is another image"},
+		}, "exists and has other content"},
 		"whose layers are damaged": {func(t *testing.T, r *release) {
 			damage(t, filepath.Join(r.dir, "receiver"))
 		}, "DIGEST_INVALID"},
