@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,7 +101,8 @@ func (c *Checker) Run(ctx context.Context) []Finding {
 
 // Awaited returns what the component cannot work without: Plumbline's kinds with all fields that
 // this binary writes and, for the controller, those of Tekton. An error means that the API server
-// did not respond: call it again. What this account may not read is not awaited.
+// did not respond, or could not for now: call it again. What this account may not read is not
+// awaited.
 func (c *Checker) Awaited(ctx context.Context) (awaited []Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
@@ -109,8 +111,7 @@ func (c *Checker) Awaited(ctx context.Context) (awaited []Finding, err error) {
 		all = append(all, c.tekton(ctx)...)
 	}
 	for _, f := range all {
-		var status apierrors.APIStatus
-		if f.Err != nil && !errors.As(f.Err, &status) {
+		if f.Err != nil && !refused(f.Err) {
 			return nil, f.Err
 		}
 		if f.Awaited {
@@ -118,6 +119,17 @@ func (c *Checker) Awaited(ctx context.Context) (awaited []Finding, err error) {
 		}
 	}
 	return awaited, nil
+}
+
+// refused reports whether the API server refused a call, and not only for now: an overloaded one
+// answers 429 or 5xx.
+func refused(err error) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	code := answer.Status().Code
+	return code != http.StatusTooManyRequests && code < http.StatusInternalServerError
 }
 
 func (c *Checker) others(ctx context.Context) []Finding {

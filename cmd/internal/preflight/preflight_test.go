@@ -267,6 +267,9 @@ func TestAwaited(t *testing.T) {
 		"not served":    {answer: apierrors.NewNotFound(resource, "v3"), awaited: true},
 		"forbidden":     {answer: apierrors.NewForbidden(resource, "v3", errors.New("no"))},
 		"no connection": {answer: errors.New("connection refused"), fails: true},
+		"overloaded":    {answer: apierrors.NewTooManyRequests("later", 1), fails: true},
+		"unavailable":   {answer: apierrors.NewServiceUnavailable("starting"), fails: true},
+		"time limit":    {answer: apierrors.NewTimeoutError("slow", 1), fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := checker(t)
