@@ -205,7 +205,7 @@ func TestOtherVerbs(t *testing.T) {
 			[]string{"paln"}, exitTool, `plumb: no command is called "paln". Did you mean plan? plumb --help lists the commands`,
 		},
 		"no boolean":      {[]string{"plan", "--fetch=maybe"}, exitTool, `plumb: "maybe" is neither true nor false`},
-		"version of what": {[]string{"version", "x"}, exitTool, `unknown command "x" for "plumb version"`},
+		"version of what": {[]string{"version", "x"}, exitTool, `plumb: "x" is not a flag: plumb version --help lists the flags`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := plumb(t.Context(), t.TempDir(), "", test.args...)
