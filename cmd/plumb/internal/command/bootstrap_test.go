@@ -36,7 +36,7 @@ func (b *browser) Write(text []byte) (int, error) {
 }
 
 func (b *browser) confirm(address string) {
-	resp, err := http.Get(address) //nolint:noctx // the test ends with it
+	resp, err := http.Get(address)
 	if err != nil {
 		b.Error(err)
 		return
