@@ -31,7 +31,7 @@ type facts struct {
 	event match.Event
 	// pulls are the pull requests that contain the commit.
 	pulls []git.Pull
-	// withheld has the params whose secrets the runs do not get, by the secret.
+	// withheld maps each secret that the runs do not get to the name of its param.
 	withheld map[template.SecretRef]string
 	// asked has the result of each read: nil, or the error.
 	asked map[string]error

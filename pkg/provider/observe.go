@@ -12,7 +12,7 @@ import (
 // CallResult is the outcome of a call to a Git service.
 type CallResult struct {
 	Began time.Time
-	// Strained is true if the service failed, did not answer, or requested fewer calls.
+	// Strained is true if the service failed, did not answer, or asked for fewer calls.
 	Strained bool
 	// Closed is for how long the service's limits allow no call.
 	Closed time.Duration

@@ -16,10 +16,10 @@ const tektonWebhook = "webhook.pipeline.tekton.dev"
 // The words with which each part of the API server begins a refusal. They are anchored: what
 // follows them can echo the author's text.
 var (
-	// k8s.io/apiserver pkg/authz/plugin/webhook/errors, ToStatusErr.
+	// k8s.io/apiserver pkg/admission/plugin/webhook/errors, ToStatusErr.
 	byWebhook = regexp.MustCompile(`^admission webhook "([^"]+)" denied the request`)
-	// k8s.io/apiserver pkg/authz/plugin/policy: a decision of a policy, and one that cannot be
-	// evaluated.
+	// k8s.io/apiserver pkg/admission/plugin/policy: a decision of a policy, or a policy that cannot
+	// be evaluated.
 	byPolicy = regexp.MustCompile(
 		`^` + forbidden + `(ValidatingAdmissionPolicy|MutatingAdmissionPolicy|policy) ['"]([^'"]+)['"]`,
 	)
@@ -33,7 +33,7 @@ var (
 	byValidation = regexp.MustCompile(`^\S+ "[^"]*" is invalid: `)
 )
 
-// forbidden is how k8s.io/apiserver pkg/authz, NewForbidden, names the object.
+// forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
 // refuser returns the component that refused a PipelineRun, as the start of a sentence in Markdown,

@@ -93,10 +93,10 @@ func values(ev Event, program *cel.Program, params template.Values) cel.Values {
 	return v
 }
 
-// Branches returns the target and the source branch of an event, with which a pipeline's run is
-// annotated. Every placeholder of the annotations is replaced. The branches of a push are refs,
-// such as refs/heads/main. If the pipeline's own expression reads one, it is what the expression
-// reads, such as main, because PaC's users compare it.
+// Branches returns the target and the source branch for the annotations of a pipeline's run. The
+// placeholders of the given annotations are already replaced. For a push, both branches are refs
+// (refs/heads/main). A branch that the pipeline's own expression reads has the short name that the
+// expression sees (main), as in PaC.
 func Branches(ev Event, annotations map[string]string) (target, source string) {
 	target, source = ev.BaseRef, ev.HeadRef
 	text, found := annotations[pipelinesascode.OnCELExpression]

@@ -115,7 +115,7 @@ func (d *document) unreadOfTekton(apiVersion, kind, meant string) error {
 	return d.unreadAt("kind", "kind: Tekton has no kind %s: write kind: %s", shorten(kind), meant)
 }
 
-// andKind returns what else has to be changed when the kind is misspelt as well.
+// andKind returns the second half of an advice, for a document whose kind is misspelt as well.
 func andKind(kind, meant string) string {
 	if kind == meant {
 		return ""

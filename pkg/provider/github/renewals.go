@@ -110,7 +110,7 @@ func (a *authenticated) repeat(req *http.Request, refused error) (*http.Response
 	a.tokens.recordHelp()
 	if err == nil && provider.StatusCode(refused) == http.StatusNotFound {
 		return nil, fault.Transientf(reasonTokenRenewed,
-			"GitHub shows the repository with a new token only: what it did not show before is asked for again")
+			"GitHub shows the repository only to a new token: Plumbline repeats the reads that found nothing")
 	}
 	return resp, err
 }

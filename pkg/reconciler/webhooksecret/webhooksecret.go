@@ -115,8 +115,8 @@ func (r *Reconciler) keys() []types.NamespacedName {
 	return all
 }
 
-// Request requests that the secrets with these IDs are read and copied again. It does so for those
-// that a Repository names, if this process leads their shard.
+// Request schedules a new copy of the secrets with these IDs. It ignores secrets that no Repository
+// names, and those of shards that another process leads.
 func (r *Reconciler) Request(ids []string) {
 	for _, id := range ids {
 		shard := copies.ShardOf(id)

@@ -71,8 +71,8 @@ func Of(event *v1alpha1.GitEvent, until time.Time) Entry {
 	return Entry{Event: event.Name, Digest: shorten(digest), Again: event.MayRunAgain(), Until: until}
 }
 
-// Records reports whether the entry is of a delivery with this digest, of its payload or of what
-// happened.
+// Records reports whether the entry is of the delivery with this digest. The digest is that of the
+// payload, or that of spec.Happening().
 func (e Entry) Records(digest string) bool { return e.Digest != "" && e.Digest == shorten(digest) }
 
 func shorten(digest string) string {

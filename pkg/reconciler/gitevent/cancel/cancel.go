@@ -21,12 +21,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/supersede"
 )
 
-// Window is how long after its pull request was closed an event looks for others once more.
-// Deliveries overtake each other: an earlier one may be recorded after this one has looked.
+// Window is how long a close event stays unsettled. When it ends, the event searches once more for
+// events of its pull request: deliveries overtake each other.
 //
-// An event that is recorded later than that looks for the close itself. It does so if it was
-// recorded more than two fifths of the Window after it happened. The rest of the Window, 3 min, is
-// for differences between the clocks of receivers and controllers.
+// An event that was recorded more than two fifths of the Window (2 min) after it happened searches
+// for the close itself. The other 3 min allow for clocks of receivers and controllers that differ.
 const Window = 5 * time.Minute
 
 // Step annotates other events with what the event cancels, and stops the event's own runs that are
