@@ -55,6 +55,9 @@ func refusedBy(r *http.Request) (int, string) {
 		"",
 		in,
 	)
+	if strings.HasPrefix(r.URL.Path, "/openapi/") {
+		message = fmt.Sprintf("forbidden: User %q cannot get path %q", "eve", r.URL.Path)
+	}
 	data, _ := json.Marshal(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message,
 	})
@@ -108,6 +111,8 @@ func TestDoctorWithoutRights(t *testing.T) {
 		"Rights of the controller":     "lacks the right to create subjectaccessreviews in all namespaces",
 		"Git services of Repositories": "lacks the right to get configmaps in namespace plumbline",
 		"Pipelines-as-Code":            "lacks the right to list deployments in all namespaces",
+
+		"CustomResourceDefinition gitevents": "lacks the right to get /openapi/v3/apis/plumbline.dev/v1alpha1.",
 	} {
 		if !strings.HasPrefix(all[check], "not allowed") || !strings.Contains(all[check], right) {
 			t.Errorf("%s: %q, want that it says %q", check, all[check], right)

@@ -87,15 +87,21 @@ func withoutUser(address string) string {
 	return u.String()
 }
 
-// refusal is how the API server words a missing right.
-var refusal = regexp.MustCompile(
-	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+// refusal and pathRefusal are how the API server words a missing right.
+var (
+	refusal = regexp.MustCompile(
+		`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+	pathRefusal = regexp.MustCompile(`cannot (\S+) path "([^"]+)"`)
+)
 
-// Right returns the right that a refused call needs, for example "get secrets in namespace ci". It
-// is empty for any other error.
+// Right returns the right that a refused call needs, for example "get secrets in namespace ci" or
+// "get /version". It is empty for any other error.
 func Right(err error) string {
 	if !apierrors.IsForbidden(err) {
 		return ""
+	}
+	if parts := pathRefusal.FindStringSubmatch(err.Error()); parts != nil {
+		return parts[1] + " " + parts[2]
 	}
 	parts := refusal.FindStringSubmatch(err.Error())
 	if parts == nil {
