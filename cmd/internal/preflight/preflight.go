@@ -94,8 +94,8 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	findings, answered := c.kubernetes(ctx)
-	if !answered {
+	findings := c.kubernetes(ctx)
+	if Unanswered(findings) {
 		return findings // every other line would say the same
 	}
 	return append(findings, c.others(ctx)...)

@@ -176,3 +176,35 @@ func TestDoctorSaysThatNothingIsInstalled(t *testing.T) {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
+
+// Expired credentials and the address of another server are one problem, not twenty.
+func TestDoctorWithoutAnAPIServerForThisAccount(t *testing.T) {
+	for name, test := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"expired credentials": {
+			http.StatusUnauthorized,
+			`{"kind": "Status", "apiVersion": "v1", "reason": "Unauthorized", "code": 401, "message": "Unauthorized"}`,
+			"provide credentials. To fix it: check with kubectl version",
+		},
+		"another path":   {http.StatusNotFound, "404 page not found", "could not find the requested resource. To fix it: check with"},
+		"a login page":   {http.StatusOK, "<html>", "invalid character '<'"},
+		"another server": {http.StatusOK, `{"version": "1.2"}`, "no gitVersion"},
+		"no etcd":        {http.StatusServiceUnavailable, "", "To fix it: try again when the API server answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := kubeconfigOf(t, func(*http.Request) (int, string) { return test.status, test.body })
+			got := plumb(t.Context(), t.TempDir(), "", "doctor", "--kubeconfig", file)
+			all := lines(got.out)
+			if got.code != exitAuthor || !strings.Contains(all["Kubernetes"], test.want) {
+				t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
+			}
+			for check, result := range all {
+				if check != "Kubernetes" && !strings.HasPrefix(result, "skipped") {
+					t.Errorf("%s: %s", check, result)
+				}
+			}
+		})
+	}
+}
