@@ -125,7 +125,8 @@ func (u *Uninstaller) keeps(others []string) {
 		u.say("  the Repositories and their kind: --delete-repositories deletes them")
 	}
 	for _, other := range others {
-		u.say("  ClusterRoles and kinds, which the installation in namespace %s uses, and this one's GitEvents", other)
+		u.say("  ClusterRoles, kinds and shared bindings, which the installation in namespace %s uses, and this one's GitEvents",
+			other)
 	}
 	u.say("  PipelineRuns, with the Secrets of those that have not finished")
 	u.say("  the GitHub App and the webhooks of GitLab projects: delete them at the Git service")
