@@ -7,6 +7,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 
@@ -115,6 +117,17 @@ func Right(err error) string {
 		return right + " in namespace " + parts[4]
 	}
 	return right + " in all namespaces"
+}
+
+// Unavailable reports whether the API server did not respond, or could not for now: the same call
+// may succeed later.
+func Unavailable(err error) bool {
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		code := answer.Status().Code
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	}
+	failed := net.Error(nil)
+	return errors.As(err, &failed)
 }
 
 // Failed says what a call was for, why it failed and what to do.
