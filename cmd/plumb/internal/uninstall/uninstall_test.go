@@ -219,6 +219,8 @@ func TestOtherInstallationsKeepWhatIsShared(t *testing.T) {
 }
 
 func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
+	away := controller(system)
+	away.Status.AvailableReplicas = 0
 	for name, test := range map[string]struct {
 		closes, want string
 		controllers  []runtime.Object
@@ -227,6 +229,7 @@ func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
 		"not decided":              {"", "add --close-checks", []runtime.Object{controller(system)}, false},
 		"they stay open":           {Leave, "", []runtime.Object{controller(system)}, true},
 		"no controller runs":       {Cancel, "no controller runs", nil, false},
+		"no controller is ready":   {Wait, "no controller runs", []runtime.Object{away}, false},
 		"they do not end":          {Wait, "1 events still have open checks after ", []runtime.Object{controller(system)}, false},
 		"the cancel has no effect": {Cancel, "1 events still have open checks", []runtime.Object{controller(system)}, false},
 	} {
