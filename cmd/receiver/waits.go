@@ -116,9 +116,9 @@ func (c *cluster) waitsFor() (lines []string) {
 	return lines
 }
 
-// awaitReady logs what the receiver waits for, each thing once. When it waits for nothing, awaitReady
-// signals that webhooks may be undelivered: this may be the first receiver after a time without
-// any.
+// awaitReady logs what the receiver waits for, each thing once. When it waits for nothing,
+// awaitReady signals that webhooks may be undelivered: this may be the first receiver after a time
+// without any.
 func (c *cluster) awaitReady(stop <-chan struct{}) {
 	list := waiting.NewList(func(line string) { c.logger.Warnw("not ready, waiting: " + line) })
 	ticker := time.NewTicker(logEvery)

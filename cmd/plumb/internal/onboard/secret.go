@@ -69,8 +69,8 @@ func (s *secretValues) putToken(ctx context.Context, c *kube.Cluster, token stri
 	return nil
 }
 
-// generate stores a new secret token for the webhook, unless another call has stored one. It returns
-// the stored one.
+// generate stores a new secret token for the webhook, unless another call has stored one. It
+// returns the stored one.
 func (s *secretValues) generate(ctx context.Context, c *kube.Cluster) (string, error) {
 	secrets := c.Kube.CoreV1().Secrets(s.namespace)
 	secret, err := secrets.Get(ctx, s.webhook.name, metav1.GetOptions{})

@@ -35,7 +35,8 @@ func TestWebhookAddStoresANewToken(t *testing.T) {
 	token := string(e.withoutShared().Data["provider.token"])
 	e.must(Webhook{Namespace: team, Name: "app", URL: hookURL}.Add(t.Context(), e.cluster, e.say))
 	stored := e.secret("webhook.secret")
-	if hooks := e.git.Hooks(project); len(stored) != 64 || hooks[0].Token != stored || e.secret("provider.token") != token {
+	hooks := e.git.Hooks(project)
+	if len(stored) != 64 || hooks[0].Token != stored || e.secret("provider.token") != token {
 		t.Errorf("the Secret has %q, the webhooks are %+v", stored, hooks)
 	}
 }
@@ -54,7 +55,8 @@ func TestWebhookAddUsesTheTokenThatAnotherCallHasStored(t *testing.T) {
 		return true, secret, e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), stored, team)
 	})
 	e.must(Webhook{Namespace: team, Name: "app", URL: hookURL}.Add(t.Context(), e.cluster, e.say))
-	if hooks := e.git.Hooks(project); len(hooks) != 1 || hooks[0].Token != "theirs" || e.secret("webhook.secret") != "theirs" {
+	hooks := e.git.Hooks(project)
+	if len(hooks) != 1 || hooks[0].Token != "theirs" || e.secret("webhook.secret") != "theirs" {
 		t.Errorf("the Secret has %q, the webhooks are %+v", e.secret("webhook.secret"), hooks)
 	}
 }
@@ -63,7 +65,7 @@ func TestWebhookAddStoresNoTokenOverAnother(t *testing.T) {
 	e := newEnv(t)
 	e.withoutShared()
 	e.kube.PrependReactor("update", "secrets", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		secret := a.(clienttesting.UpdateAction).GetObject().(*corev1.Secret) //nolint:forcetypeassert // of this verb and kind
+		secret := a.(clienttesting.UpdateAction).GetObject().(*corev1.Secret) //nolint:forcetypeassert // of this verb
 		if secret.ResourceVersion != "7" {
 			t.Errorf("the API server does not see that version %q has changed", secret.ResourceVersion)
 		}

@@ -14,7 +14,8 @@ import (
 // An operator may have added the accounts of a second installation to the bindings of the first.
 func TestBindingsOfTwoInstallationsStay(t *testing.T) {
 	e := newEnv(t, []runtime.Object{controller(system), controller("second")})
-	bindings := e.dynamic.Resource(schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterrolebindings"})
+	kind := schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterrolebindings"}
+	bindings := e.dynamic.Resource(kind)
 	shared := binding("ClusterRoleBinding", "", "plumbline-controller", system)
 	subjects := shared.Object["subjects"].([]any) //nolint:forcetypeassert // binding made it
 	shared.Object["subjects"] = append(subjects, map[string]any{

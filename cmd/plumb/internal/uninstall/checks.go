@@ -156,8 +156,8 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 	return err
 }
 
-// poll calls done until it returns true, at most for u.Timeout. An API server that does not respond,
-// or cannot for now, is called again.
+// poll calls done until it returns true, at most for u.Timeout. An API server that does not
+// respond, or cannot for now, is called again.
 func (u *Uninstaller) poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	said := ""
 	return wait.PollUntilContextTimeout(ctx, u.Poll, u.Timeout, true, func(ctx context.Context) (bool, error) {
