@@ -144,20 +144,11 @@ func (c *cluster) start(stop <-chan struct{}) error {
 	}
 	go c.open.Run(stop)
 	go c.undelivered.Run(stop)
-	go c.signalWhenSynced(stop)
-	go c.logWaits(stop)
+	go c.awaitReady(stop)
 	c.settings.Start(stop)
 	c.own.Start(stop)
 	c.everywhere.Start(stop)
 	return nil
-}
-
-// signalWhenSynced signals once that webhooks may be undelivered: this may be the first receiver
-// after a time without any.
-func (c *cluster) signalWhenSynced(stop <-chan struct{}) {
-	if cache.WaitForCacheSync(stop, func() bool { return len(c.waitsFor()) == 0 }) {
-		c.undelivered.Ask()
-	}
 }
 
 // count adds up in budget the unsettled events that a watch shows.

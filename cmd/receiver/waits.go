@@ -32,7 +32,7 @@ type waits struct {
 }
 
 func newWaits() *waits {
-	silent := func(string) {} // logWaits logs
+	silent := func(string) {} // awaitReady logs
 	return &waits{definitions: waiting.NewList(silent, "The definitions of Plumbline's kinds: not read yet")}
 }
 
@@ -116,8 +116,10 @@ func (c *cluster) waitsFor() (lines []string) {
 	return lines
 }
 
-// logWaits logs what the receiver waits for, each thing once, until it waits for nothing.
-func (c *cluster) logWaits(stop <-chan struct{}) {
+// awaitReady logs what the receiver waits for, each thing once. When it waits for nothing,
+// awaitReady signals that webhooks may be undelivered: this may be the first receiver after a time
+// without any.
+func (c *cluster) awaitReady(stop <-chan struct{}) {
 	list := waiting.NewList(func(line string) { c.logger.Warnw("not ready, waiting: " + line) })
 	ticker := time.NewTicker(logEvery)
 	defer ticker.Stop()
@@ -131,6 +133,7 @@ func (c *cluster) logWaits(stop <-chan struct{}) {
 		list.Set(lines...)
 		if len(lines) == 0 {
 			c.logger.Info("the receiver can verify and store deliveries")
+			c.undelivered.Ask()
 			return
 		}
 	}

@@ -17,14 +17,8 @@ type Check struct {
 	Run  func(context.Context) []Finding
 }
 
-// First returns the check without whose answer no other check can be made. Its Finding about an
-// API server that does not respond has an Err that is no API status.
-func (c *Checker) First() Check {
-	return Check{"Kubernetes", func(ctx context.Context) []Finding {
-		findings, _ := c.kubernetes(ctx)
-		return findings
-	}}
-}
+// First returns the check without whose answer no other check can be made: see Unanswered.
+func (c *Checker) First() Check { return Check{"Kubernetes", c.kubernetes} }
 
 // Installation returns the checks of a whole installation, made with the rights of a person. The
 // rights of each component are those of its ServiceAccount. Without an App its Secret is not
@@ -85,7 +79,7 @@ func (c *Checker) deployments(ctx context.Context) []Finding {
 				Remedy: "install Plumbline (kubectl apply -f config/), or say with --system-namespace where it is installed",
 			})
 		case err != nil:
-			all = append(all, unknown(object, err, "try again when the API server answers"))
+			all = append(all, unknown(object, err, tryAgain))
 		case deployment.Status.AvailableReplicas == 0:
 			all = append(all, Finding{
 				Object: object, Problem: "has no available pod",
@@ -114,7 +108,7 @@ func (c *Checker) installable(ctx context.Context) []Finding {
 		allowed, err := c.allowed(ctx, what)
 		switch {
 		case err != nil:
-			return []Finding{unknown("Rights to install", err, "try again when the API server answers")}
+			return []Finding{unknown("Rights to install", err, tryAgain)}
 		case !allowed:
 			all = append(all, Finding{
 				Object: "This account", Problem: "may not create " + resource,

@@ -55,7 +55,13 @@ func some(all []string, most int, separator string) string {
 	return joined
 }
 
-// unknown returns a finding about what could not be checked, and why.
+const tryAgain = "try again when the API server answers; kubectl version shows whether it does"
+
+// unknown returns a finding about what could not be checked, and why. The remedy is for a call that
+// the API server refused.
 func unknown(object string, err error, remedy string) Finding {
+	if !refused(err) {
+		remedy = tryAgain
+	}
 	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy, Err: err}
 }

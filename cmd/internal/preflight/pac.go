@@ -38,7 +38,7 @@ const operatorKind = "TektonInstallerSet"
 func (c *Checker) pipelinesAsCode(ctx context.Context) []Finding {
 	found, err := c.RunningPaC(ctx)
 	if err != nil {
-		found = append(found, unknown("Pipelines-as-Code", err, "try again when the API server answers"))
+		found = append(found, unknown("Pipelines-as-Code", err, tryAgain))
 	}
 	if c.Coexist {
 		return found

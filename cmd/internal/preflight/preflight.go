@@ -81,7 +81,9 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 		return nil, err
 	}
 	fetch := func(ctx context.Context, path string) ([]byte, error) {
-		return kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").DoRaw(ctx)
+		result := kube.Discovery().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx)
+		data, _ := result.Raw()
+		return data, result.Error() // unlike Raw's error it has the API server's message
 	}
 	return &Checker{Options: o, kube: kube, repositories: ours.PipelinesascodeV1alpha1(), fetch: fetch, want: want}, nil
 }
@@ -92,8 +94,8 @@ func New(cfg *rest.Config, o Options) (*Checker, error) {
 func (c *Checker) Run(ctx context.Context) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
-	findings, answered := c.kubernetes(ctx)
-	if !answered {
+	findings := c.kubernetes(ctx)
+	if Unanswered(findings) {
 		return findings // every other line would say the same
 	}
 	return append(findings, c.others(ctx)...)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,23 +21,31 @@ const (
 	oldestTekton     = "1.0.0"
 )
 
-// kubernetes checks the version of Kubernetes. answered reports whether the API server responded.
-func (c *Checker) kubernetes(ctx context.Context) (all []Finding, answered bool) {
+// kubernetes checks the version of Kubernetes.
+func (c *Checker) kubernetes(ctx context.Context) []Finding {
 	const object = "Kubernetes"
 	data, err := c.fetch(ctx, "/version")
-	if err != nil {
-		var status apierrors.APIStatus
-		f := unknown(object, err, "make the API server reachable from here, then try again")
-		return []Finding{f}, errors.As(err, &status)
-	}
 	var info struct{ GitVersion string }
-	if err := json.Unmarshal(data, &info); err != nil {
-		return []Finding{unknown(object, err, "check kubectl version")}, true
+	if err == nil {
+		err = json.Unmarshal(data, &info)
+	}
+	if err == nil && info.GitVersion == "" {
+		err = errors.New("its answer has no gitVersion")
+	}
+	if err != nil {
+		const remedy = "check with kubectl version whether this is the right server and accepts this account"
+		return []Finding{unknown(object, err, remedy)}
 	}
 	if f := older(object, info.GitVersion, oldestKubernetes, "upgrade the cluster"); f.Object != "" {
-		all = append(all, f)
+		return []Finding{f}
 	}
-	return all, true
+	return nil
+}
+
+// Unanswered reports whether the findings of First say that no API server serves this account. A
+// server that only refuses to tell its version does.
+func Unanswered(first []Finding) bool {
+	return slices.ContainsFunc(first, func(f Finding) bool { return f.Err != nil && !apierrors.IsForbidden(f.Err) })
 }
 
 // older returns a finding if the version is too old. A version that is no number is a development

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +92,7 @@ type page struct {
 }
 
 func (f Flow) page(web *url.URL, local string) *page {
-	p := &page{local: local, path: "/" + random(), state: random(), codes: make(chan string, 1)}
+	p := &page{local: local, path: "/" + rand.Text(), state: rand.Text(), codes: make(chan string, 1)}
 	at := web.JoinPath("settings/apps/new")
 	if f.Organization != "" {
 		at = web.JoinPath("organizations", f.Organization, "settings/apps/new")
@@ -104,12 +103,6 @@ func (f Flow) page(web *url.URL, local string) *page {
 	data, _ := json.Marshal(f.Manifest) // of strings and booleans
 	p.JSON = string(data)
 	return p
-}
-
-func random() string {
-	b := make([]byte, 32)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 var form = template.Must(template.New("form").Parse( //nolint:gochecknoglobals // parsed once
@@ -160,30 +153,36 @@ func (p *page) redirected(w http.ResponseWriter, r *http.Request) {
 
 // exchange returns the App of a code. The call needs no credentials.
 func exchange(ctx context.Context, api *url.URL, code string) (*App, error) {
-	const what = "exchanging GitHub's code for the App's credentials"
+	app, err := conversion(ctx, api.JoinPath("app-manifests", url.PathEscape(code), "conversions").String())
+	if err != nil {
+		return nil, fmt.Errorf("exchanging GitHub's code for the App's credentials: %w: "+
+			"delete the App on GitHub and run the command again", err)
+	}
+	return app, nil
+}
+
+func conversion(ctx context.Context, address string) (*App, error) {
 	ctx, cancel := context.WithTimeout(ctx, callBudget)
 	defer cancel()
-	at := api.JoinPath("app-manifests", url.PathEscape(code), "conversions").String()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, withoutCode(err)
 	}
 	req.Header.Set("Accept", "application/vnd.github+json")
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: delete the App on GitHub and run the command again", what, withoutCode(err))
+		return nil, withoutCode(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusCreated {
-		return nil, fmt.Errorf("%s: GitHub answers %s: delete the App on GitHub and run the command again", what, resp.Status)
+		return nil, fmt.Errorf("GitHub answers %s", resp.Status)
 	}
 	app := &App{}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(app); err != nil {
-		const remedy = "delete the App on GitHub and run the command again"
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w: %s", what, err, remedy)
+		return nil, fmt.Errorf("the answer cannot be read: %w", err)
 	}
 	if app.ID <= 0 || app.Key == "" || app.WebhookSecret == "" {
-		return nil, fmt.Errorf("%s: the answer has no credentials: delete the App on GitHub and run the command again", what)
+		return nil, errors.New("the answer has no credentials")
 	}
 	return app, nil
 }

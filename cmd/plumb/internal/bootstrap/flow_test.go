@@ -144,7 +144,7 @@ func TestPageAnswersItsOwnAddressOnly(t *testing.T) {
 func TestRunSaysWhatToDoIfTheCodeIsRefused(t *testing.T) {
 	_, err := flow(enterprise(t), func(address string) {
 		_, page := get(t, address, "")
-		state := regexp.MustCompile(`state=([0-9a-f]+)`).FindStringSubmatch(page)[1]
+		state := regexp.MustCompile(`state=([0-9A-Z]+)`).FindStringSubmatch(page)[1]
 		get(t, redirect(t, address)+"?code=too-old&state="+state, "")
 	}).Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "404") || !strings.Contains(err.Error(), "delete the App on GitHub") {
@@ -176,7 +176,7 @@ func TestCtrlCDoesNotLoseTheKey(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := flow(enterprise(t), func(address string) {
 		_, page := get(t, address, "")
-		state := regexp.MustCompile(`state=([0-9a-f]+)`).FindStringSubmatch(page)[1]
+		state := regexp.MustCompile(`state=([0-9A-Z]+)`).FindStringSubmatch(page)[1]
 		get(t, redirect(t, address)+"?code=c&state="+state, "")
 	})
 	f.GitHub = server.URL

@@ -55,6 +55,9 @@ func refusedBy(r *http.Request) (int, string) {
 		"",
 		in,
 	)
+	if strings.HasPrefix(r.URL.Path, "/openapi/") {
+		message = fmt.Sprintf("forbidden: User %q cannot get path %q", "eve", r.URL.Path)
+	}
 	data, _ := json.Marshal(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": message,
 	})
@@ -108,6 +111,8 @@ func TestDoctorWithoutRights(t *testing.T) {
 		"Rights of the controller":     "lacks the right to create subjectaccessreviews in all namespaces",
 		"Git services of Repositories": "lacks the right to get configmaps in namespace plumbline",
 		"Pipelines-as-Code":            "lacks the right to list deployments in all namespaces",
+
+		"CustomResourceDefinition gitevents": "lacks the right to get /openapi/v3/apis/plumbline.dev/v1alpha1.",
 	} {
 		if !strings.HasPrefix(all[check], "not allowed") || !strings.Contains(all[check], right) {
 			t.Errorf("%s: %q, want that it says %q", check, all[check], right)
@@ -169,5 +174,37 @@ func TestDoctorSaysThatNothingIsInstalled(t *testing.T) {
 		!strings.Contains(all["Kubernetes"], "is v1.30.0, older than the 1.32") ||
 		all["Secret of the GitHub App"] != "" {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
+	}
+}
+
+// Expired credentials and the address of another server are one problem, not twenty.
+func TestDoctorWithoutAnAPIServerForThisAccount(t *testing.T) {
+	for name, test := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"expired credentials": {
+			http.StatusUnauthorized,
+			`{"kind": "Status", "apiVersion": "v1", "reason": "Unauthorized", "code": 401, "message": "Unauthorized"}`,
+			"provide credentials. To fix it: check with kubectl version",
+		},
+		"another path":   {http.StatusNotFound, "404 page not found", "could not find the requested resource. To fix it: check with"},
+		"a login page":   {http.StatusOK, "<html>", "invalid character '<'"},
+		"another server": {http.StatusOK, `{"version": "1.2"}`, "no gitVersion"},
+		"no etcd":        {http.StatusServiceUnavailable, "", "To fix it: try again when the API server answers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := kubeconfigOf(t, func(*http.Request) (int, string) { return test.status, test.body })
+			got := plumb(t.Context(), t.TempDir(), "", "doctor", "--kubeconfig", file)
+			all := lines(got.out)
+			if got.code != exitAuthor || !strings.Contains(all["Kubernetes"], test.want) {
+				t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
+			}
+			for check, result := range all {
+				if check != "Kubernetes" && !strings.HasPrefix(result, "skipped") {
+					t.Errorf("%s: %s", check, result)
+				}
+			}
+		})
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 )
@@ -60,11 +58,8 @@ func Unreachable(err error, first preflight.Check, others []preflight.Check) []R
 func Examine(ctx context.Context, first preflight.Check, others []preflight.Check) []Result {
 	findings := first.Run(ctx)
 	all := []Result{resultOf(first.Name, findings)}
-	var status apierrors.APIStatus
-	for _, f := range findings {
-		if f.Err != nil && !errors.As(f.Err, &status) {
-			return append(all, skipped(first, others)...)
-		}
+	if preflight.Unanswered(findings) {
+		return append(all, skipped(first, others)...)
 	}
 	for i, check := range others {
 		findings := check.Run(ctx)

@@ -51,6 +51,8 @@ func TestExamineSaysOneLineForEachCheck(t *testing.T) {
 		Remedy:  "apply config/",
 		Err:     forbidden("get"),
 	}
+	alsoHidden := hidden
+	alsoHidden.Object = "Secret ci/other"
 	for name, test := range map[string]struct {
 		first  preflight.Check
 		others []preflight.Check
@@ -66,7 +68,7 @@ func TestExamineSaysOneLineForEachCheck(t *testing.T) {
 			Failed, []string{"Kubernetes  passed", "Secret      failed  Secret ci/app does not exist. To fix it: create it", "Services    passed"},
 		},
 		"one right hides two objects": {
-			finds("Kubernetes"), []preflight.Check{finds("Secret", hidden, hidden)},
+			finds("Kubernetes"), []preflight.Check{finds("Secret", hidden, alsoHidden)},
 			NotAllowed, []string{
 				"Kubernetes  passed",
 				"Secret      not allowed  Secret ci/app was not checked: this account lacks the right to get secrets in namespace ci." +

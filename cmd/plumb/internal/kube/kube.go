@@ -7,6 +7,8 @@ package kube
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/url"
 	"regexp"
 
@@ -87,15 +89,21 @@ func withoutUser(address string) string {
 	return u.String()
 }
 
-// refusal is how the API server words a missing right.
-var refusal = regexp.MustCompile(
-	`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+// refusal and pathRefusal are how the API server words a missing right.
+var (
+	refusal = regexp.MustCompile(
+		`cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
+	pathRefusal = regexp.MustCompile(`cannot (\S+) path "([^"]+)"`)
+)
 
-// Right returns the right that a refused call needs, for example "get secrets in namespace ci". It
-// is empty for any other error.
+// Right returns the right that a refused call needs, for example "get secrets in namespace ci" or
+// "get /version". It is empty for any other error.
 func Right(err error) string {
 	if !apierrors.IsForbidden(err) {
 		return ""
+	}
+	if parts := pathRefusal.FindStringSubmatch(err.Error()); parts != nil {
+		return parts[1] + " " + parts[2]
 	}
 	parts := refusal.FindStringSubmatch(err.Error())
 	if parts == nil {
@@ -109,6 +117,17 @@ func Right(err error) string {
 		return right + " in namespace " + parts[4]
 	}
 	return right + " in all namespaces"
+}
+
+// Unavailable reports whether the API server did not respond, or could not for now: the same call
+// may succeed later.
+func Unavailable(err error) bool {
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		code := answer.Status().Code
+		return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	}
+	failed := net.Error(nil)
+	return errors.As(err, &failed)
 }
 
 // Failed says what a call was for, why it failed and what to do.

@@ -24,6 +24,10 @@ func TestRightNamesVerbResourceAndNamespace(t *testing.T) {
 			forbidden(`User "eve" cannot create resource "subjectaccessreviews" in API group "authorization.k8s.io" at the cluster scope`),
 			"create subjectaccessreviews.authorization.k8s.io in all namespaces",
 		},
+		"of a path": {
+			apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`User "eve" cannot get path "/openapi/v3"`)),
+			"get /openapi/v3",
+		},
 		"by a policy":   {forbidden("exceeded quota: pods"), `x "y" is forbidden: exceeded quota: pods`},
 		"another error": {errors.New("connection refused"), ""},
 		"no error":      {nil, ""},

@@ -57,8 +57,7 @@ func (w Webhook) Add(ctx context.Context, c *kube.Cluster, say func(format strin
 		return err
 	}
 	if shared == "" {
-		shared = random()
-		if err := secret.put(ctx, c, secret.webhook, shared); err != nil {
+		if shared, err = secret.generate(ctx, c); err != nil {
 			return err
 		}
 		say("%s has a new key %s", secret.at(secret.webhook), secret.webhook.key)
@@ -126,7 +125,7 @@ func UpdateToken(
 		say("%s has this token already, and GitLab accepts it: %s", secret, role)
 		return nil
 	}
-	if err := secret.put(ctx, c, secret.token, token); err != nil {
+	if err := secret.putToken(ctx, c, token); err != nil {
 		return err
 	}
 	say("%s has the new token: %s. Plumbline uses it for the next call", secret, role)

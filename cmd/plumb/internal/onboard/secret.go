@@ -56,17 +56,43 @@ func (s *secretValues) read(ctx context.Context, c *kube.Cluster) (token, webhoo
 	return values[s.token], values[s.webhook], nil
 }
 
-// put sets one key and leaves the others.
-func (s *secretValues) put(ctx context.Context, c *kube.Cluster, at place, value string) error {
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{at.key: []byte(value)}})
+// putToken stores a token and leaves the other keys.
+func (s *secretValues) putToken(ctx context.Context, c *kube.Cluster, token string) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{s.token.key: []byte(token)}})
 	if err != nil {
 		return err
 	}
 	secrets := c.Kube.CoreV1().Secrets(s.namespace)
-	if _, err := secrets.Patch(ctx, at.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		return kube.Failed("changing "+s.at(at), err)
+	if _, err := secrets.Patch(ctx, s.token.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return kube.Failed("changing "+s.String(), err)
 	}
 	return nil
+}
+
+// generate stores a new secret token for the webhook, unless another call has stored one. It
+// returns the stored one.
+func (s *secretValues) generate(ctx context.Context, c *kube.Cluster) (string, error) {
+	secrets := c.Kube.CoreV1().Secrets(s.namespace)
+	secret, err := secrets.Get(ctx, s.webhook.name, metav1.GetOptions{})
+	if err != nil {
+		return "", kube.Failed("reading "+s.at(s.webhook), err)
+	}
+	if stored := secret.Data[s.webhook.key]; len(stored) > 0 {
+		return string(stored), nil
+	}
+	value := random()
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	secret.Data[s.webhook.key] = []byte(value)
+	what := "changing " + s.at(s.webhook)
+	switch _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); {
+	case apierrors.IsConflict(err):
+		return "", fmt.Errorf("%s: it was changed at the same time: run the command again", what)
+	case err != nil:
+		return "", kube.Failed(what, err)
+	}
+	return value, nil
 }
 
 // create creates the Secret. One that exists stays if it has the token, and the webhook's secret

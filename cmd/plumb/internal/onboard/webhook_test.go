@@ -123,6 +123,9 @@ func TestCreateDoesNotIgnoreTheGivenWebhookSecret(t *testing.T) {
 	again := &Repository{Namespace: team, URL: e.web, GitLab: true, Token: token, WebhookSecret: "s3cret"}
 	err := again.Create(t.Context(), e.cluster, e.say)
 	e.refuses(err, "exists with another key webhook.secret")
+	again.Token = e.token(gitlab.Maintainer)
+	e.refuses(again.Create(t.Context(), e.cluster, e.say), "exists with another token")
+	again.Token = token
 	again.WebhookSecret = e.secret("webhook.secret")
 	e.must(again.Create(t.Context(), e.cluster, e.say))
 }

@@ -128,11 +128,9 @@ func (u *Uninstaller) cancel(ctx context.Context, events []Pending, requested ma
 // the runs first unless they may finish.
 func (u *Uninstaller) closeChecks(ctx context.Context) error {
 	begun := time.Now()
-	ctx, stop := context.WithTimeout(ctx, u.Timeout)
-	defer stop()
 	var left []Pending
 	requested := map[string]bool{}
-	err := wait.PollUntilContextCancel(ctx, u.Poll, true, func(ctx context.Context) (bool, error) {
+	err := u.poll(ctx, func(ctx context.Context) (bool, error) {
 		all, err := u.pending(ctx)
 		if err != nil {
 			return false, err
@@ -145,7 +143,7 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 		}
 		return false, nil
 	})
-	if err != nil && len(left) > 0 && ctx.Err() != nil {
+	if wait.Interrupted(err) && len(left) > 0 {
 		u.list("Still open", left)
 		return fmt.Errorf(
 			"%d events still have open checks after %s: see why with kubectl -n %s get gitevents, then run the command "+
@@ -156,6 +154,23 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 		)
 	}
 	return err
+}
+
+// poll calls done until it returns true, at most for u.Timeout. An API server that does not
+// respond, or cannot for now, is called again.
+func (u *Uninstaller) poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
+	said := ""
+	return wait.PollUntilContextTimeout(ctx, u.Poll, u.Timeout, true, func(ctx context.Context) (bool, error) {
+		ok, err := done(ctx)
+		if ctx.Err() != nil || !kube.Unavailable(err) {
+			return ok, err
+		}
+		if err.Error() != said {
+			said = err.Error()
+			u.say("%s. Trying again ...", said)
+		}
+		return false, nil
+	})
 }
 
 func (u *Uninstaller) list(title string, events []Pending) {

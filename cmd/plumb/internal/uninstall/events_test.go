@@ -96,6 +96,7 @@ func TestPendingOf(t *testing.T) {
 	}{
 		"it is not planned":          {func(*v1alpha1.GitEvent) {}, true},
 		"its run has not finished":   {running, true},
+		"its run has no check yet":   {func(e *v1alpha1.GitEvent) { running(e); e.Status.Checks = nil }, true},
 		"its result is not reported": {func(e *v1alpha1.GitEvent) { running(e); e.Status.Runs[0].Result = &v1alpha1.Result{} }, true},
 		"everything is reported": {func(e *v1alpha1.GitEvent) {
 			running(e)

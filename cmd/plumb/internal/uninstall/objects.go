@@ -62,11 +62,12 @@ func definitions() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-// groups lists what is deleted, in this order.
-func (u *Uninstaller) groups() []group {
+// groups lists what is deleted, in this order. others are the namespaces of other installations.
+func (u *Uninstaller) groups(others []string) []group {
 	kind := func(group, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 	}
+	bound := func(o *unstructured.Unstructured) bool { return u.bound(o, others) }
 	all := []group{{GroupVersionResource: deployments()}}
 	for _, k := range []schema.GroupVersionResource{
 		kind("networking.k8s.io", "ingresses"), kind("route.openshift.io", "routes"),
@@ -84,29 +85,33 @@ func (u *Uninstaller) groups() []group {
 		group{GroupVersionResource: kind("coordination.k8s.io", "leases"), selects: func(o *unstructured.Unstructured) bool {
 			return strings.HasPrefix(o.GetName(), string(preflight.Controller)+".")
 		}},
-		group{GroupVersionResource: kind(rbac, "rolebindings"), everywhere: true, selects: u.bound},
+		group{GroupVersionResource: kind(rbac, "rolebindings"), everywhere: true, selects: bound},
 		group{GroupVersionResource: kind(rbac, "roles")},
-		group{GroupVersionResource: kind(rbac, "clusterrolebindings"), everywhere: true, selects: u.bound},
+		group{GroupVersionResource: kind(rbac, "clusterrolebindings"), everywhere: true, selects: bound},
 		group{GroupVersionResource: kind("", "serviceaccounts")},
 	)
 	return all
 }
 
-// bound reports whether a binding of Plumbline's is for an account of this installation.
-func (u *Uninstaller) bound(o *unstructured.Unstructured) bool {
+// bound reports whether a binding of Plumbline's is for an account of this installation, and for
+// none of the others.
+func (u *Uninstaller) bound(o *unstructured.Unstructured, others []string) bool {
 	subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
-	ours := slices.ContainsFunc(subjects, func(s any) bool {
-		subject, _ := s.(map[string]any)
-		return subject["namespace"] == u.Namespace
-	})
-	return ours && o.GetLabels()["app.kubernetes.io/part-of"] == "plumbline"
+	names := func(namespaces ...string) bool {
+		return slices.ContainsFunc(subjects, func(s any) bool {
+			subject, _ := s.(map[string]any)
+			namespace, _ := subject["namespace"].(string)
+			return slices.Contains(namespaces, namespace)
+		})
+	}
+	return names(u.Namespace) && !names(others...) && o.GetLabels()["app.kubernetes.io/part-of"] == "plumbline"
 }
 
 // objects lists what is deleted, in this order. Other installations in the cluster keep what they
 // share with this one.
 func (u *Uninstaller) objects(ctx context.Context, others []string) ([]object, error) {
 	var all []object
-	for _, g := range u.groups() {
+	for _, g := range u.groups(others) {
 		found, err := u.find(ctx, g)
 		if err != nil {
 			return nil, err

@@ -125,7 +125,8 @@ func (u *Uninstaller) keeps(others []string) {
 		u.say("  the Repositories and their kind: --delete-repositories deletes them")
 	}
 	for _, other := range others {
-		u.say("  ClusterRoles and kinds, which the installation in namespace %s uses, and this one's GitEvents", other)
+		u.say("  ClusterRoles, kinds and shared bindings, which the installation in namespace %s uses, and this one's GitEvents",
+			other)
 	}
 	u.say("  PipelineRuns, with the Secrets of those that have not finished")
 	u.say("  the GitHub App and the webhooks of GitLab projects: delete them at the Git service")
@@ -239,17 +240,15 @@ func (u *Uninstaller) stopReceivers(ctx context.Context) error {
 
 // podsEnd waits until a component has no pod.
 func (u *Uninstaller) podsEnd(ctx context.Context, component preflight.Component) error {
-	ctx, stop := context.WithTimeout(ctx, u.Timeout)
-	defer stop()
 	selector := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + string(component)}
-	err := wait.PollUntilContextCancel(ctx, u.Poll, true, func(ctx context.Context) (bool, error) {
+	err := u.poll(ctx, func(ctx context.Context) (bool, error) {
 		pods, err := u.Cluster.Kube.CoreV1().Pods(u.Namespace).List(ctx, selector)
 		if err != nil {
 			return false, kube.Failed("listing the pods", err)
 		}
 		return len(pods.Items) == 0, nil
 	})
-	if err != nil && ctx.Err() != nil {
+	if wait.Interrupted(err) {
 		return fmt.Errorf("pods of %s still run after %s: see why with kubectl -n %s get pods, then run the command again",
 			component, u.Timeout, u.Namespace)
 	}

@@ -82,7 +82,7 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	e := &env{T: t, kube: kubefake.NewSimpleClientset(deployments...), own: ownfake.NewSimpleClientset(events...)}
 	lists := map[schema.GroupVersionResource]string{definitions(): "CustomResourceDefinitionList"}
 	lists[schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}] = "ClusterRoleList"
-	for _, g := range e.groups() {
+	for _, g := range e.groups(nil) {
 		lists[g.GroupVersionResource] = strings.ToUpper(g.Resource) + "List"
 	}
 	foreign := thing("v1", "ConfigMap", system, "theirs")
@@ -219,6 +219,8 @@ func TestOtherInstallationsKeepWhatIsShared(t *testing.T) {
 }
 
 func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
+	away := controller(system)
+	away.Status.AvailableReplicas = 0
 	for name, test := range map[string]struct {
 		closes, want string
 		controllers  []runtime.Object
@@ -227,6 +229,7 @@ func TestRunAsksWhatToDoWithOpenChecks(t *testing.T) {
 		"not decided":              {"", "add --close-checks", []runtime.Object{controller(system)}, false},
 		"they stay open":           {Leave, "", []runtime.Object{controller(system)}, true},
 		"no controller runs":       {Cancel, "no controller runs", nil, false},
+		"no controller is ready":   {Wait, "no controller runs", []runtime.Object{away}, false},
 		"they do not end":          {Wait, "1 events still have open checks after ", []runtime.Object{controller(system)}, false},
 		"the cancel has no effect": {Cancel, "1 events still have open checks", []runtime.Object{controller(system)}, false},
 	} {
