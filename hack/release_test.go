@@ -31,7 +31,8 @@ func TestReleaseRefuses(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(dir, "hack"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "hack", "release.sh"), script, 0o700); err != nil { // #nosec G306 -- a script
+			copied := filepath.Join(dir, "hack", "release.sh")
+			if err := os.WriteFile(copied, script, 0o700); err != nil { // #nosec G306 -- a script
 				t.Fatal(err)
 			}
 			setup := "set -e\ngit init -q && echo '## [1.2.3]' >CHANGELOG.md && git add . && git commit -q -m first\n" + test.before
