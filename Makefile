@@ -7,7 +7,7 @@ export CGO_ENABLED := 0
 export FUZZTIME ?= 60s
 
 # The cache of golangci-lint keeps absolute paths: shared by clones, it reports on files of another one, without its nolint comments.
-lint_tool := GOLANGCI_LINT_CACHE=$(CURDIR)/dist/lint-cache go tool -modfile=hack/tools/lint/go.mod golangci-lint
+lint_tool := GOLANGCI_LINT_CACHE='$(CURDIR)/dist/lint-cache' go tool -modfile=hack/tools/lint/go.mod golangci-lint
 
 .PHONY: help
 help: ## show this list
@@ -147,7 +147,7 @@ SCENARIOS ?= 100
 .PHONY: oracle
 oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and to Plumbline; fails for a difference that no page tells (ONLY=3,17 plays these alone)
 	go -C test/oracle test ./...
-	go -C test/oracle build -o $(CURDIR)/dist/oracle .
+	go -C test/oracle build -o '$(CURDIR)/dist/oracle' .
 	$(call foreground,dist/oracle -seed $(SEED) -scenarios $(SCENARIOS) -only '$(filter-out .,$(ONLY))')
 
 MUTANTS ?= .
@@ -198,24 +198,24 @@ chart = go run -C hack/tools/chart .
 chart: ## check the Helm chart and package it into dist/ (VERSION=v0.1.0)
 	$(chart) lint
 	mkdir -p dist
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(chart) package -version $(or $(VERSION),v0.0.0) -out $(CURDIR)/dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(chart) package -version $(or $(VERSION),v0.0.0) -out '$(CURDIR)/dist'
 
 .PHONY: release
 release: ## build a release of this commit into dist/release: VERSION=v0.1.0 (REGISTRY=ghcr.io/plumbline-ci/plumbline), and test it in a registry on loopback
 	./hack/release.sh
-	go -C hack/tools/ko test -count 1 ./release -release $(CURDIR)/dist/release
+	go -C hack/tools/ko test -count 1 ./release -release '$(CURDIR)/dist/release'
 
 .PHONY: publish
 publish: ## push images and chart of dist/release, and make the GitHub release VERSION=v0.1.0 of its files (docs/releases.md says how to log in)
 	@[[ '$(VERSION)' == *-* ]] || grep -q '^## \[$(VERSION:v%=%)\] - 20' CHANGELOG.md || { echo 'CHANGELOG.md has no date for $(VERSION)' >&2; exit 1; }
-	go -C hack/tools/ko run ./release push -dir $(CURDIR)/dist/release -version $(VERSION)
+	go -C hack/tools/ko run ./release push -dir '$(CURDIR)/dist/release' -version $(VERSION)
 	find dist/release -maxdepth 1 -type f -exec gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --notes-file dist/release/notes.md {} +
 
 DB ?= https://vuln.go.dev
 
 .PHONY: scan
 scan: ## fail for vulnerabilities that the commands can reach and upstream has fixed (DB=https://mirror or file:///dir)
-	go -C hack/tools/scan build -o $(CURDIR)/dist/scan .
+	go -C hack/tools/scan build -o '$(CURDIR)/dist/scan' .
 	dist/scan -db $(DB) ./cmd/...
 
 .PHONY: clean

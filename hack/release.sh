@@ -4,7 +4,6 @@
 #
 #   VERSION          the version, for example v0.1.0; CHANGELOG.md must have a section of it
 #   REGISTRY         where the images will be pushed to; ghcr.io/plumbline-ci/plumbline
-#   OUT              the directory, relative to the root; it is replaced; dist/release
 #   PLATFORMS        platforms of the images
 #   PLUMB_PLATFORMS  platforms of plumb
 #   BUILDER          the URI of who builds, for the provenance
@@ -14,9 +13,25 @@ root=$PWD
 
 : "${VERSION:?is not set: name the version, for example VERSION=v0.1.0}"
 registry=${REGISTRY:-ghcr.io/plumbline-ci/plumbline}
-out=${OUT:-dist/release}
+out=dist/release
 plumb_platforms=${PLUMB_PLATFORMS:-linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64}
 builder=${BUILDER:-https://github.com/plumbline-ci/plumbline/blob/main/docs/releases.md#make-a-release}
+
+# What hack/tools/ko/release would refuse too, after minutes of builds.
+if [[ ! $VERSION =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]]; then
+  echo "'$VERSION' is not a version such as v0.1.0" >&2
+  exit 1
+fi
+section=${VERSION#v} section=${section%%-*}
+if ! grep -qF "## [$section]" CHANGELOG.md; then
+  echo "CHANGELOG.md has no section for $VERSION: add the heading ## [$section]" >&2
+  exit 1
+fi
+# The provenance names tag and commit. The tag need not exist yet.
+if tagged=$(git rev-parse --quiet --verify "refs/tags/$VERSION^{commit}") && [[ $tagged != "$(git rev-parse HEAD)" ]]; then
+  echo "the tag $VERSION is another commit, $tagged: check it out, or choose another version" >&2
+  exit 1
+fi
 
 if [[ -n $(git status --porcelain) ]]; then
   echo 'A release is of a commit, and these files are not committed:' >&2
@@ -44,9 +59,7 @@ for platform in "${all[@]}"; do
     -o "$out/plumb-$os-$architecture$suffix" ./cmd/plumb
 done
 
-if [[ -d hack/tools/chart ]]; then
-  go -C hack/tools/chart run . package -version "$VERSION" -digests "$root/$out/digests.txt" -out "$root/$out"
-fi
+go -C hack/tools/chart run . package -version "$VERSION" -digests "$root/$out/digests.txt" -out "$root/$out"
 
 go -C hack/tools/ko run ./release write -dir "$root/$out" -source "$root" -version "$VERSION" -registry "$registry" \
   -commit "$(git rev-parse HEAD)" -builder "$builder"

@@ -5,7 +5,6 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -89,6 +88,11 @@ func TestSchemaRefuses(t *testing.T) {
 		"a digest that is none":           {"image: {digests: {receiver: latest}}", []string{"/image/digests/receiver"}},
 		"a port out of range":             {"networkPolicy: {apiServerPorts: [0]}", []string{"/networkPolicy/apiServerPorts/0"}},
 		"a budget of nothing":             {"podDisruptionBudget: {minAvailable: 0}", []string{"/podDisruptionBudget/minAvailable"}},
+		"a budget that blocks each drain": {"podDisruptionBudget: {minAvailable: 2}", []string{"podDisruptionBudget.minAvailable", "receiver"}},
+		"a share that blocks each drain":  {`podDisruptionBudget: {minAvailable: "51%"}`, []string{"podDisruptionBudget.minAvailable", "receiver"}},
+		"metrics from an empty list":      {"networkPolicy: {metricsFrom: []}", []string{"/networkPolicy/metricsFrom"}},
+		"metrics from no list":            {"networkPolicy: {metricsFrom: null}", []string{"/networkPolicy", "'metricsFrom'"}},
+		"an interval without a unit":      {`monitoring: {serviceMonitors: {interval: "30"}}`, []string{"/serviceMonitors/interval"}},
 		"a variable that is a number":     {"controller: {extraEnv: [{name: A, value: 1}]}", []string{"/controller/extraEnv/0/value"}},
 		"a variable without a name":       {"receiver: {extraEnv: [{value: a}]}", []string{"/receiver/extraEnv/0", "'name'"}},
 		"a registry with a scheme":        {"image: {registry: https://r.example/p}", []string{"/image/registry"}},
@@ -288,13 +292,4 @@ controller: {extraEnv: [{name: SSL_CERT_DIR, value: /certs}, {name: POD_NAME, va
 	if len(got["SYSTEM_NAMESPACE"]) != 1 {
 		t.Errorf("SYSTEM_NAMESPACE is there %d times", len(got["SYSTEM_NAMESPACE"]))
 	}
-}
-
-func values(t *testing.T, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }

@@ -156,3 +156,12 @@ func read(t *testing.T, file string) string {
 	}
 	return string(data)
 }
+
+func values(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

@@ -111,6 +111,7 @@ func TestPushRefusesAnotherChart(t *testing.T) {
 	options := newRegistry(t)
 	must(t, r.push(options...))
 	must(t, r.writeFile("plumbline-0.1.0.tgz", append([]byte(read(t, r, "plumbline-0.1.0.tgz")), 0)))
+	must(t, r.write())
 	if err := r.push(options...); err == nil || !strings.Contains(err.Error(), "charts/plumbline:0.1.0 exists") {
 		t.Errorf("it says %v", err)
 	}

@@ -8,9 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	slsa "github.com/in-toto/attestation/go/predicates/provenance/v1"
@@ -104,12 +106,44 @@ func (r release) writeChecksums([]image) error {
 	}
 	var text strings.Builder
 	for _, s := range sums {
-		fmt.Fprintf(&text, "%s  %s\n", s.sha256, s.name)
+		fmt.Fprintln(&text, s)
 	}
 	return r.writeFile(checksums, []byte(text.String()))
 }
 
+// checkFiles returns an error that names the files which SHA256SUMS does not describe as they are.
+func (r release) checkFiles() error {
+	sums, err := r.sums()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(r.dir, checksums))
+	if err != nil {
+		return err
+	}
+	want := map[string]string{} // lines by name
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSuffix(line, "\n")
+		_, name, _ := strings.Cut(line, "  ")
+		want[name] = line
+	}
+	var differ []string
+	for _, s := range sums {
+		if want[s.name] != s.String() {
+			differ = append(differ, s.name)
+		}
+		delete(want, s.name)
+	}
+	if differ = append(differ, slices.Sorted(maps.Keys(want))...); len(differ) > 0 {
+		return fmt.Errorf("these files are not those of %s: %s", checksums, strings.Join(differ, ", "))
+	}
+	return nil
+}
+
 type sum struct{ name, sha256 string }
+
+// String is the line that sha256sum writes.
+func (s sum) String() string { return s.sha256 + "  " + s.name }
 
 // sums returns the checksums of the files that are written so far, by name.
 func (r release) sums() ([]sum, error) {

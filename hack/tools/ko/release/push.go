@@ -27,8 +27,11 @@ const (
 )
 
 // push pushes each image to where release.yaml expects it, attaches its SBOMs and the provenance,
-// and pushes the chart. It may be repeated.
+// and pushes the chart. It may be repeated. It pushes nothing if a file differs from SHA256SUMS.
 func (r release) push(options ...remote.Option) error {
+	if err := r.checkFiles(); err != nil {
+		return err
+	}
 	images, err := imagesIn(r.dir)
 	if err != nil {
 		return err

@@ -170,8 +170,19 @@ func TestPushRefusesAnotherImage(t *testing.T) {
 		"whose layers are damaged": {func(t *testing.T, r *release) {
 			damage(t, filepath.Join(r.dir, "receiver"))
 		}, "DIGEST_INVALID"},
+		"with files that changed after SHA256SUMS": {func(t *testing.T, r *release) {
+			must(t, r.writeFile("plumb-linux-amd64", []byte("another program")))
+			must(t, r.writeFile(notes, []byte("other notes")))
+		}, "notes.md, plumb-linux-amd64"},
+		"with a file that SHA256SUMS lacks": {func(t *testing.T, r *release) {
+			must(t, r.writeFile("extra.txt", []byte("extra")))
+		}, "extra.txt"},
+		"with a file that is gone": {func(t *testing.T, r *release) {
+			must(t, os.Remove(filepath.Join(r.dir, "plumb-linux-amd64")))
+		}, "plumb-linux-amd64"},
 		"without its SBOM": {func(t *testing.T, r *release) {
 			must(t, os.Remove(filepath.Join(r.dir, "receiver-linux-s390x.spdx.json")))
+			must(t, r.write())
 		}, "receiver-linux-s390x.spdx.json: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
