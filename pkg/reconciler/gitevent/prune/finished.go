@@ -102,7 +102,7 @@ func (s *Step) learn(ctx context.Context, in input, object *metav1.ObjectMeta, r
 	}
 	learnt, err := s.read(ctx, in, object)
 	r.all++
-	if learnt.final && err == nil {
+	if learnt.final {
 		s.known.Put(object.UID, learnt)
 		r.learnt++
 	}
