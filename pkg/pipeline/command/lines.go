@@ -16,10 +16,10 @@ const (
 )
 
 // lines returns the lines of a comment in which a command may begin, and an empty one for each
-// other. No command begins in a quote, in a code block, or in HTML that a page does not show. In
-// doubt none begins: Markdown has more rules than this package. There are three exceptions, which
-// count as text: code in a paragraph, and a tag, that are on several lines; and what is in or below
-// an element such as <span> that begins a block.
+// other. No command begins in a quote, a code block, the definition of a link, or HTML that a page
+// does not show. In doubt none begins: Markdown has more rules than this package. There are two
+// exceptions, which count as text: code, a tag, a link or an image that is on several lines of a
+// paragraph; and what is in or below an element such as <span> that begins a block.
 func lines(comment string) []string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 	if len(comment) > maxComment {
@@ -79,6 +79,8 @@ type paragraph struct {
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
 	// one is empty (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
 	quoted bool
+	// defines is true from a line on that may begin the definition of a link.
+	defines bool
 }
 
 // line returns what people see of a line in which a command may begin, "" for any other.
@@ -94,7 +96,7 @@ func (m *markdown) line(line string) string {
 	wasHidden := m.hidden != nil || m.tag != ""
 	seen := m.shown(line)
 	m.element(m.withoutCode(seen))
-	if isCode(line) || wasHidden || m.tag != "" || m.quoted {
+	if isCode(line) || wasHidden || m.tag != "" || m.quoted || m.defines {
 		return ""
 	}
 	return seen
@@ -103,12 +105,14 @@ func (m *markdown) line(line string) string {
 // endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of
 // none: it is empty, or in a quote, or begins code or HTML.
 func (m *markdown) endsParagraph(line string) bool {
-	isQuote := quotePattern.MatchString(line) && (m.list || !isCode(line))
+	isText := m.list || !isCode(line)
+	isQuote := isText && quotePattern.MatchString(line)
 	isBlock := isQuote || m.opens(line) || m.opensHTML(line)
 	isHeading := !isBlock && !m.page && headingPattern.MatchString(line)
 	if isBlock || isHeading || m.heading || isEmpty(line) {
 		m.paragraph = paragraph{quoted: isQuote, heading: isHeading}
 	}
+	m.defines = m.defines || isText && definitionPattern.MatchString(line)
 	return isBlock || isEmpty(line)
 }
 
@@ -165,6 +169,12 @@ var headingPattern = regexp.MustCompile(`^ {0,3}(?:[-*+][ \t]+)*#{1,6}(?:[ \t]|$
 
 // quotePattern is the beginning of a line of a quote, in a list or not.
 var quotePattern = regexp.MustCompile(`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*>`)
+
+// definitionPattern is the beginning of the definition of a link or a footnote, in a list or not
+// (https://spec.commonmark.org/0.31.2/#link-reference-definitions). A page does not show it, and
+// its label, its address and its title may be on several lines.
+var definitionPattern = regexp.MustCompile(
+	`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*\[(?:[^\]\\]|\\.)*(?:\]:|\\?$)`)
 
 // elementPattern is the beginning of an HTML element that is shown as it is
 // (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case.
