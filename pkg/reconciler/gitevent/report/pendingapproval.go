@@ -51,7 +51,7 @@ type PendingReport struct {
 	before string
 	// pull and installation identify the pull request and the account that is rate-limited.
 	pull, installation string
-	// again is true if somebody has redelivered the event.
+	// again is true if the event was redelivered.
 	again bool
 }
 
