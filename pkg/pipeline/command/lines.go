@@ -93,6 +93,7 @@ func (m *markdown) line(line string) string {
 	if m.endsParagraph(line) {
 		return ""
 	}
+	m.findDefinition(line)
 	wasHidden := m.hidden != nil || m.tag != ""
 	seen := m.shown(line)
 	m.element(m.withoutCode(seen))
@@ -105,14 +106,12 @@ func (m *markdown) line(line string) string {
 // endsParagraph notes whether a line ends the paragraph above it, and reports whether it is of
 // none: it is empty, or in a quote, or begins code or HTML.
 func (m *markdown) endsParagraph(line string) bool {
-	isText := m.list || !isCode(line)
-	isQuote := isText && quotePattern.MatchString(line)
+	isQuote := quotePattern.MatchString(line) && (m.list || !isCode(line))
 	isBlock := isQuote || m.opens(line) || m.opensHTML(line)
 	isHeading := !isBlock && !m.page && headingPattern.MatchString(line)
 	if isBlock || isHeading || m.heading || isEmpty(line) {
 		m.paragraph = paragraph{quoted: isQuote, heading: isHeading}
 	}
-	m.defines = m.defines || isText && definitionPattern.MatchString(line)
 	return isBlock || isEmpty(line)
 }
 
@@ -169,12 +168,6 @@ var headingPattern = regexp.MustCompile(`^ {0,3}(?:[-*+][ \t]+)*#{1,6}(?:[ \t]|$
 
 // quotePattern is the beginning of a line of a quote, in a list or not.
 var quotePattern = regexp.MustCompile(`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*>`)
-
-// definitionPattern is the beginning of the definition of a link or a footnote, in a list or not
-// (https://spec.commonmark.org/0.31.2/#link-reference-definitions). A page does not show it, and
-// its label, its address and its title may be on several lines.
-var definitionPattern = regexp.MustCompile(
-	`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*\[(?:[^\]\\]|\\.)*(?:\]:|\\?$)`)
 
 // elementPattern is the beginning of an HTML element that is shown as it is
 // (https://spec.commonmark.org/0.31.2/#html-blocks), in lower case.
