@@ -68,7 +68,7 @@ func (ev *evaluation) cannotApprove(
 }
 
 // heads returns the heads that the pull request has had. Where deliveries are not signed, the Git
-// service's own list is used, because anybody could invent them.
+// service's own list is used, because a delivery could invent them.
 func (ev *evaluation) heads(ctx context.Context, recorded []history.Record) (heads []approval.Head, err error) {
 	versions, err := ev.sources.History.Versions(ctx, ev.Spec)
 	if err != nil {

@@ -70,7 +70,7 @@ type Attempt struct {
 	// Status is the HTTP status of the answer. Without an answer it is 0, or what the service
 	// reports instead.
 	Status int
-	// Again is true for an attempt that somebody requested.
+	// Again is true for an attempt that was requested.
 	Again bool
 	// Starts is true for a kind of event that may start a run. Only these are worth redelivering.
 	Starts bool

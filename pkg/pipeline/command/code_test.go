@@ -34,6 +34,33 @@ func TestCodeWithinALineHidesNoCommand(t *testing.T) {
 	}
 }
 
+// A page does not show the definition of a link, nor of a footnote that nothing refers to. Other
+// brackets hide nothing.
+func TestDefinitionsHideCommands(t *testing.T) {
+	t.Parallel()
+	for comment, want := range map[string]bool{
+		"[x]:\n/test":                   false,
+		"[x\n/test\n]: y":               false,
+		"[x\\]: y\n/test\n]: z":         false,
+		"[x]: y \"title\n/test\n\"":     false,
+		"- [x]:\n/test":                 false,
+		"1. a\n\n    [x]:\n/test":       false,
+		"[^1]: a footnote\n/test":       false,
+		"[x]: y\n\n/test":               true,
+		"    [x]:\n/test":               true, // code
+		"- [x] done: a task\n/test":     true,
+		"- [ ] a task\n/test":           true,
+		"[a link](https://x): y\n/test": true,
+		"see [x]:\n/test":               true,
+		"/test\n[x]:":                   true,
+		"[x]: y\n```\ncode\n```\n/test": true,
+	} {
+		if found, _ := Parse(comment, "", false); (found != nil) != want {
+			t.Errorf("%q: a command: %v, want %v", comment, found != nil, want)
+		}
+	}
+}
+
 // Each part of a line is read a few times, whatever it consists of.
 func BenchmarkCodeWithinALine(b *testing.B) {
 	for _, part := range []string{"<!---->", "`<!--`", "`a`", "`", "``` `` ", "<?", "<!A<?<!--"} {

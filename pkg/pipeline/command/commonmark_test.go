@@ -12,12 +12,12 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// unseen returns the ranges of a comment that a CommonMark library takes for code, for quotes, or
-// for HTML whose text a page does not show as text.
-func unseen(comment []byte) (ranges []text.Segment) {
-	add := func(segments *text.Segments) {
+// ranges returns the ranges of a comment that a CommonMark library takes for text, and those that
+// it takes for code, for quotes, or for HTML whose text a page does not show as text.
+func ranges(comment []byte) (shown, hidden []text.Segment) {
+	add := func(to *[]text.Segment, segments *text.Segments) {
 		if segments != nil {
-			ranges = append(ranges, segments.Sliced(0, segments.Len())...)
+			*to = append(*to, segments.Sliced(0, segments.Len())...)
 		}
 	}
 	root := goldmark.DefaultParser().Parse(text.NewReader(comment))
@@ -26,38 +26,43 @@ func unseen(comment []byte) (ranges []text.Segment) {
 			return ast.WalkContinue, nil
 		}
 		switch n := n.(type) {
+		case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
+			add(&shown, n.Lines())
 		case *ast.CodeBlock, *ast.FencedCodeBlock:
-			add(n.Lines())
+			add(&hidden, n.Lines())
 		case *ast.HTMLBlock:
-			if n.HTMLBlockType < ast.HTMLBlockType6 { // the others are elements such as <div>, which show text
-				add(n.Lines())
-				ranges = append(ranges, n.ClosureLine)
+			if n.HTMLBlockType >= ast.HTMLBlockType6 { // elements such as <div>, which show text
+				add(&shown, n.Lines())
+				break
 			}
+			add(&hidden, n.Lines())
+			hidden = append(hidden, n.ClosureLine)
 		case *ast.RawHTML:
-			add(n.Segments)
+			add(&hidden, n.Segments)
 		case *ast.Blockquote:
 			_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 				if entering && n.Type() == ast.TypeBlock {
-					add(n.Lines())
+					add(&hidden, n.Lines())
 				}
 				return ast.WalkContinue, nil
 			})
 		}
 		return ast.WalkContinue, nil
 	})
-	return ranges
+	return shown, hidden
 }
 
 // misread returns a line in which this package finds a command, and CommonMark no text.
 func misread(comment string) string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
-	seen, hidden := lines(comment), unseen([]byte(comment))
-	start := 0
+	seen, start := lines(comment), 0
+	shown, hidden := ranges([]byte(comment))
 	for i, line := range strings.Split(comment, "\n") {
 		if i < len(seen) {
 			if _, _, isCommand := (&reader{}).begins(seen[i]); isCommand {
 				at := start + strings.Index(line, "/")
-				if slices.ContainsFunc(hidden, func(s text.Segment) bool { return s.Start <= at && at < s.Stop }) {
+				has := func(s text.Segment) bool { return s.Start <= at && at < s.Stop }
+				if slices.ContainsFunc(hidden, has) || !slices.ContainsFunc(shown, has) {
 					return line
 				}
 			}
@@ -73,7 +78,7 @@ func pieces() []string {
 		"/test\n", "\n", "x\n", " ", "    ", "\t", "> ", "- ", "1. ", "```\n", "~~~ x\n", "`", "<!--", "-->", "<!---->",
 		"<pre>", "</pre>", "<script>",
 		"<div>", "<details>\n", "<?", "?>", "<![CDATA[", "]]>", "<!A", ">", "\\", "# ", "***\n",
-		"``", "\t> ", "-\n", "# x <?\n",
+		"``", "\t> ", "-\n", "# x <?\n", "[x]:", "[", "]: x", "\"",
 	}
 }
 
@@ -106,6 +111,7 @@ func FuzzCommonMark(f *testing.F) {
 		{"\t> ", "x\n", "/test\n"}, {"- ", "x\n", "\t> ", "x\n", "/test\n"}, {"-\n", "\t> ", "x\n", "/test\n"},
 		{"``", "<!--", "`", "\n", "/test\n", "-->"}, {"``", "`", " ", "<?", "``", "<?", "\n", "/test\n", "?>"},
 		{"x\n", "<!--", "\n", "***\n", "<!--", "\n", "/test\n", "-->"},
+		{"[x]:", "\n", "/test\n"}, {"[", "\n", "/test\n", "]: x", "\n"}, {"[", "]: x", "\n", "\"", "\n", "/test\n", "\""},
 	} {
 		var program []byte
 		for _, piece := range seed {

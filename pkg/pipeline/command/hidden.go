@@ -7,6 +7,19 @@ import (
 	"strings"
 )
 
+// definitionPattern is the beginning of the definition of a link or a footnote, in a list or not
+// (https://spec.commonmark.org/0.31.2/#link-reference-definitions). A page does not show it, and
+// its label, its address and its title may be on several lines.
+var definitionPattern = regexp.MustCompile(
+	`^[ \t]*(?:(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)*\[(?:[^\]\\]|\\.)*(?:\]:|\\?$)`)
+
+// findDefinition notes whether a line of a paragraph may begin a definition.
+func (m *markdown) findDefinition(line string) {
+	if definitionPattern.MatchString(line) && (m.list || !isCode(line)) {
+		m.defines = true
+	}
+}
+
 // shown returns a line with a space for each part of it that a page does not show.
 func (m *markdown) shown(line string) string {
 	var seen strings.Builder

@@ -16,10 +16,10 @@ const (
 )
 
 // lines returns the lines of a comment in which a command may begin, and an empty one for each
-// other. No command begins in a quote, in a code block, or in HTML that a page does not show. In
-// doubt none begins: Markdown has more rules than this package. There are three exceptions, which
-// count as text: code in a paragraph, and a tag, that are on several lines; and what is in or below
-// an element such as <span> that begins a block.
+// other. No command begins in a quote, a code block, the definition of a link, or HTML that a page
+// does not show. In doubt none begins: Markdown has more rules than this package. There are two
+// exceptions, which count as text: code, a tag, a link or an image that is on several lines of a
+// paragraph; and what is in or below an element such as <span> that begins a block.
 func lines(comment string) []string {
 	comment = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(comment)
 	if len(comment) > maxComment {
@@ -79,6 +79,8 @@ type paragraph struct {
 	// quoted is true in a quote and in the lines below it, which belong to its last paragraph until
 	// one is empty (https://spec.commonmark.org/0.31.2/#lazy-continuation-line).
 	quoted bool
+	// defines is true from a line on that may begin the definition of a link.
+	defines bool
 }
 
 // line returns what people see of a line in which a command may begin, "" for any other.
@@ -91,10 +93,11 @@ func (m *markdown) line(line string) string {
 	if m.endsParagraph(line) {
 		return ""
 	}
+	m.findDefinition(line)
 	wasHidden := m.hidden != nil || m.tag != ""
 	seen := m.shown(line)
 	m.element(m.withoutCode(seen))
-	if isCode(line) || wasHidden || m.tag != "" || m.quoted {
+	if isCode(line) || wasHidden || m.tag != "" || m.quoted || m.defines {
 		return ""
 	}
 	return seen

@@ -48,3 +48,22 @@ func TestRevocationWaitsForASlot(t *testing.T) {
 		t.Errorf("settled: %t; minted and revoked: %s", w.event().Settled(), diff)
 	}
 }
+
+// One failed revocation that is not retried costs one call: the tokens of the other runs are left,
+// too. Each call may take long, and an event may have hundreds of runs.
+func TestRevocationIsGivenUpForAllRuns(t *testing.T) {
+	t.Parallel()
+	w := newEnv(t, helloFile("hello"), helloFile("other"))
+	for range 3 {
+		_, _ = w.reconcile()
+	}
+	w.hook = always("revoke token", fault.Operatorf(fault.ReasonPermissionMissing, "suspended"))
+	w.finishRuns(corev1.ConditionTrue)
+	_, _ = w.reconcile()
+	if n := w.count("revoke token"); n != 1 || len(w.minted()) != 2 {
+		t.Errorf("%d calls to revoke %d tokens, want one", n, len(w.minted()))
+	}
+	if !w.event().Settled() || w.secrets() != 1 {
+		t.Errorf("settled: %t, with %d secrets, want the App's", w.event().Settled(), w.secrets())
+	}
+}

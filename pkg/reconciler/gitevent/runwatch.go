@@ -19,10 +19,10 @@ type Queue interface {
 	Enqueue(obj any)
 }
 
-// Watch decides which changes of PipelineRuns wake which events. Anybody who may write PipelineRuns
-// may label one with the name of an event: a run counts only if the event that it names has
-// recorded it (S9). The two informers report changes in no order. If one reports a change before
-// the other one's cache has what it needs, the other one's next report wakes the event.
+// Watch decides which changes of PipelineRuns wake which events. An account that may write
+// PipelineRuns may label one with the name of any event: a run counts only if the event that it
+// names has recorded it (S9). The two informers report changes in no order. If one reports a change
+// before the other one's cache has what it needs, the other one's next report wakes the event.
 type Watch struct {
 	// Open is the cache of the unsettled events.
 	Open listers.GitEventNamespaceLister
@@ -81,7 +81,7 @@ func (w *Watch) eventOf(obj any) (*v1alpha1.GitEvent, *pipelinev1.PipelineRun) {
 		return nil, nil
 	}
 	event, err := w.Open.Get(run.Labels[plumbline.EventLabel])
-	if err != nil { // the event is settled, so nothing is created any more; or somebody made up the label
+	if err != nil { // the event is settled, so nothing is created any more; or the label is false
 		return nil, nil
 	}
 	for i := range event.Status.Runs {

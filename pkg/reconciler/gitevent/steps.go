@@ -73,7 +73,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			Metrics:   with.metrics,
 			Identity:  o.Identity,
 			Late:      o.Times.LateReports,
-			Pending:   report.PendingLimiter{Wake: with.wake},
+			Pending:   report.NewPendingLimiter(with.wake),
 			Events:    events,
 		},
 		Renew:    &renew.Step{GitAuth: secrets},

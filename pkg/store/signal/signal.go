@@ -85,7 +85,7 @@ func (a *Asker) Run(stop <-chan struct{}) {
 			a.Ask()
 			wait = a.again
 		}
-		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // until somebody applies config/, which may be never
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // until config/ is applied, which may be never
 			wait = a.every
 		}
 		if err != nil && !failing {

@@ -63,7 +63,7 @@ func (s *State) live(ctx context.Context, name string) (*v1alpha1.GitEvent, erro
 // lost its lease, must not repeat what another one has taken over (H6).
 //
 // It refuses as soon as this process has released the event's lease, whatever was confirmed before.
-// Another process may have created the PipelineRun meanwhile, and somebody may have deleted it.
+// Another process may have created the PipelineRun meanwhile, and a user may have deleted it.
 func (r *Record) Confirm(ctx context.Context) error {
 	if r.state.Holds != nil && !r.state.Holds(r.event.Name) {
 		r.state.Cache.Forget(r.event.Name)

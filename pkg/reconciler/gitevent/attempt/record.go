@@ -53,8 +53,8 @@ func (r *Record) WritePlan(ctx context.Context) error {
 	return err
 }
 
-// Write writes the status if it changed. A conflict ends the reconcile: somebody has written the
-// event, so what was computed here may be stale. The next reconcile reads the event and computes
+// Write writes the status if it changed. A conflict ends the reconcile: the event has another
+// version, so what was computed here may be stale. The next reconcile reads the event and computes
 // again.
 func (r *Record) Write(ctx context.Context) error {
 	Summarize(r.event)

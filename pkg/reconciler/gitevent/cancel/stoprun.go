@@ -58,7 +58,8 @@ func mustStop(run *v1alpha1.Run, why *v1alpha1.Cancellation, seen *pipelinev1.Pi
 	return run.UID != "" && run.Result == nil && why != nil && !stopping(seen)
 }
 
-// stopping reports whether a PipelineRun is finished or was told to stop by anybody.
+// stopping reports whether a PipelineRun is finished, or is being stopped by any user or
+// controller.
 func stopping(run *pipelinev1.PipelineRun) bool {
 	return run != nil &&
 		(run.IsDone() || run.Spec.Status == pipelinev1.PipelineRunSpecStatusCancelledRunFinally ||

@@ -42,7 +42,7 @@ func createOrAdopt(
 }
 
 // adopt returns the PipelineRun of the planned name if it is ours: an earlier creation succeeded.
-// It leaves somebody else's PipelineRun alone (C10).
+// It does not change a PipelineRun that is not ours (C10).
 func adopt(
 	ctx context.Context, runs tektonv1.PipelineRunInterface, manifest *pipelinev1.PipelineRun,
 ) (*pipelinev1.PipelineRun, error) {

@@ -125,7 +125,7 @@ func (s Secrets) read(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 func (s Secrets) Renew(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, fresh Grant) (*metav1.Time, error) {
 	secret := fresh.secret(a, run)
 	err := s.patch(ctx, secret)
-	if apierrors.IsNotFound(err) { // somebody deleted what the run still needs
+	if apierrors.IsNotFound(err) { // a user deleted what the run still needs
 		_, err = s.client.Secrets(run.Namespace).Create(ctx, secret, metav1.CreateOptions{})
 	}
 	if err != nil {

@@ -32,8 +32,8 @@ type Renewed struct {
 // Renewal returns one for the runs of an attempt.
 func (s Secrets) Renewal(a *attempt.Attempt) *Renewal { return &Renewal{secrets: s, a: a} }
 
-// Serve makes a run an owner of its secret. A run whose token is old, or whose secret somebody has
-// deleted, gets a fresh token.
+// Serve makes a run an owner of its secret. A run whose token is old, or whose secret was deleted,
+// gets a fresh token.
 func (r *Renewal) Serve(ctx context.Context, run *v1alpha1.Run) (Renewed, error) {
 	if err := r.a.Record.Confirm(ctx); err != nil {
 		return Renewed{}, err

@@ -26,7 +26,7 @@ import (
 // MaxText bounds the bytes of one report; with many runs in one status the bound is lower.
 const MaxText = 32 << 10
 
-// UnwatchedPoll is how soon an unfinished run that no watch reports is read again. Somebody may
+// UnwatchedPoll is how soon an unfinished run that no watch reports is read again. A user may
 // have given it the label of a finished and reported run, or have removed the event's name from it.
 const UnwatchedPoll = 30 * time.Second
 

@@ -28,8 +28,8 @@ type prunable struct {
 
 // finished returns the listed runs that are certain to be finished, the earliest completion first.
 // It may return an error with them. A run that it leaves out is neither counted nor deleted, so it
-// may keep more runs and never fewer. It leaves out a run of another pipeline, whatever labels
-// somebody has given it.
+// may keep more runs and never fewer. It leaves out a run of another pipeline, whatever its
+// labels are.
 func (s *Step) finished(ctx context.Context, in input, listed []metav1.ObjectMeta) ([]prunable, error) {
 	var all []prunable
 	var faults []error
@@ -56,8 +56,7 @@ func (s *Step) finished(ctx context.Context, in input, listed []metav1.ObjectMet
 	if err := attempt.Merge(faults); err != nil {
 		return all, err
 	}
-	if reads.left &&
-		reads.learnt >= maxFruitless { // otherwise somebody has labelled them, and they would be read again and again
+	if reads.left && reads.learnt >= maxFruitless { // otherwise the labels are false, and each attempt would read them
 		return all, fault.Throttledf(fault.ReasonBusy, time.Second, "the other runs of the pipeline are next")
 	}
 	return all, nil
@@ -102,7 +101,7 @@ func (s *Step) learn(ctx context.Context, in input, object *metav1.ObjectMeta, r
 	}
 	learnt, err := s.read(ctx, in, object)
 	r.all++
-	if learnt.final && err == nil {
+	if learnt.final {
 		s.known.Put(object.UID, learnt)
 		r.learnt++
 	}

@@ -48,9 +48,9 @@ const (
 	// maxReads is how many events and runs one attempt reads to learn that runs are finished. The
 	// next attempt continues.
 	maxReads = 300
-	// maxFruitless is how many of these may teach nothing that stays true, because the event that a
-	// run names is open or gone. Each event would read them again; and anybody who may label
-	// PipelineRuns can have any number of them, at the cost of everybody's calls.
+	// maxFruitless is how many of these may return nothing final, because the event that a run
+	// names is unsettled or gone. Each event would read them again, and a user who may label
+	// PipelineRuns could cause any number of these calls.
 	maxFruitless = 50
 	// maxKnown bounds the verdicts that are remembered, some 250 bytes each. What is evicted is
 	// read again.

@@ -3,14 +3,18 @@
 package prune
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -80,7 +84,7 @@ func TestLaterEventsPruneOnlyWhatTheyRun(t *testing.T) {
 // pipelineRun returns the run of an event as it is listed.
 func pipelineRun(event *v1alpha1.GitEvent) *metav1.PartialObjectMetadata {
 	run := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: event.Status.Runs[0].Name, UID: event.Status.Runs[0].UID,
+		Namespace: "team", Name: event.Status.Runs[0].Name, UID: types.UID("uid-of-" + event.Name),
 		Labels: map[string]string{
 			plumbline.InstallationLabel: "plumbline", plumbline.EventLabel: event.Name,
 			pipelinesascode.Repository: "app", pipelinesascode.OriginalPRName: "build",
@@ -98,24 +102,8 @@ func TestExcessIsWhatFinishedFirst(t *testing.T) {
 	unreported, unrecorded := settled("unreported", 1), settled("unrecorded", 1)
 	unreported.Status.Unreported = true
 	unrecorded.Status.Runs[0].UID = "another-object"
-	events, scheme := fake.NewSimpleClientset(), metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	runs := metadatafake.NewSimpleMetadataClient(scheme)
-	for _, event := range []*v1alpha1.GitEvent{
-		now, running, unreported, unrecorded, settled("third", 3), settled("first", 1), settled("second", 2),
-	} {
-		listed := pipelineRun(event)
-		if unrecorded == event {
-			listed.UID = "not-recorded"
-		}
-		for _, err := range []error{events.Tracker().Add(event), runs.Tracker().Add(listed)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	events, runs := stored(t, now, running, unreported, unrecorded, settled("third", 3), settled("first", 1),
+		settled("second", 2))
 	for name, c := range map[string]struct {
 		keep     int
 		exceeded error
@@ -127,19 +115,63 @@ func TestExcessIsWhatFinishedFirst(t *testing.T) {
 		"no time for reads": {0, fault.Throttledf(fault.ReasonBusy, time.Second, "later"), []string{"run-of-now"}},
 	} {
 		s := Step{
-			Events: events.PlumblineV1alpha1(), Runs: runs.Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
+			Events: events.PlumblineV1alpha1(), Runs: runs,
 			Open:  func(string, string) []*v1alpha1.GitEvent { return []*v1alpha1.GitEvent{now, running} },
 			known: &recent.Map[types.UID, verdict]{},
 		}
 		old, err := s.excess(t.Context(), input{
 			event: now, run: &now.Status.Runs[0], keep: c.keep, exceeded: func() error { return c.exceeded },
 		})
-		var got []string
-		for _, run := range old {
-			got = append(got, run.Name)
-		}
-		if err != nil || !slices.Equal(got, c.want) {
+		if got := namesOf(old); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
 		}
 	}
+}
+
+// An event that cannot be read keeps only its own run.
+func TestExcessIsReturnedWithAnError(t *testing.T) {
+	t.Parallel()
+	now := unsettled("now", 5)
+	events, runs := stored(t, now, settled("first", 1), settled("second", 2), settled("third", 3))
+	events.PrependReactor("get", "gitevents", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		get, _ := action.(clienttesting.GetAction)
+		return get.GetName() == "first", nil, errors.New("down") //nolint:err113 // any error
+	})
+	s := Step{
+		Events: events.PlumblineV1alpha1(), Runs: runs,
+		Open:  func(string, string) []*v1alpha1.GitEvent { return nil },
+		known: &recent.Map[types.UID, verdict]{},
+	}
+	old, err := s.excess(t.Context(), input{
+		event: now, run: &now.Status.Runs[0], keep: 1, exceeded: func() error { return nil },
+	})
+	want := []string{"run-of-second", "run-of-third"}
+	if f := fault.Of(err); f == nil || f.Reason != ReasonNotPruned || !slices.Equal(namesOf(old), want) {
+		t.Errorf("%v, %v; want %v and that one was not read", namesOf(old), err, want)
+	}
+}
+
+// stored returns clients of events and of their runs.
+func stored(t *testing.T, all ...*v1alpha1.GitEvent) (*fake.Clientset, metadata.Getter) {
+	t.Helper()
+	events, scheme := fake.NewSimpleClientset(), metadatafake.NewTestScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	runs := metadatafake.NewSimpleMetadataClient(scheme)
+	for _, event := range all {
+		for _, err := range []error{events.Tracker().Add(event), runs.Tracker().Add(pipelineRun(event))} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return events, runs.Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"))
+}
+
+func namesOf(runs []prunable) (names []string) {
+	for _, run := range runs {
+		names = append(names, run.Name)
+	}
+	return names
 }

@@ -111,8 +111,8 @@ type refusal struct{ error }
 func (r *refusal) Unwrap() error { return r.error }
 
 // refused turns an error that will not change by itself into a refusal. Refused credentials are no
-// such error, because somebody may replace them. A conversation that is too large to be read is
-// one: anybody may write into it, and it must not be read again and again.
+// such error, because a user may replace them. A conversation that is too large to be read is
+// one: untrusted users may write into it, and it must not be read again and again.
 func refused(err error) error {
 	f := fault.Of(err)
 	if errors.Is(err, provider.ErrTooLarge) {

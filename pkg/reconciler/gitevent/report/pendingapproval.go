@@ -36,6 +36,9 @@ const (
 	soon = time.Second
 	// maxEvents bounds the remembered events of one pull request; forgetting them costs reports.
 	maxEvents = 100
+	// maxSlots bounds the remembered slots, to the largest open-events-cap. Each belongs to an
+	// unsettled event, as far as is known.
+	maxSlots = 200_000
 )
 
 // PendingReport is the report of one event that waits for approval.
@@ -48,7 +51,7 @@ type PendingReport struct {
 	before string
 	// pull and installation identify the pull request and the account that is rate-limited.
 	pull, installation string
-	// again is true if somebody has redelivered the event.
+	// again is true if the event was redelivered.
 	again bool
 }
 
@@ -91,15 +94,28 @@ const (
 // PendingLimiter limits what is sent to a Git service because of untrusted users: that their pull
 // requests wait for approval (S7). A user who opens many pull requests and pushes to all of them at
 // once must not exhaust the rate limits that the reports of runs need. It is only a hint: a new
-// process sends a report once more, and no report that is true is dropped. The zero value is ready.
-// Safe for concurrent use.
+// process sends a report once more, and no report that is true is dropped. Safe for concurrent use.
 type PendingLimiter struct {
-	// Wake makes an event ask again; nil wakes none.
-	Wake func(event string, after time.Duration)
+	// wake makes an event ask again.
+	wake func(event string, after time.Duration)
 
 	mu    sync.Mutex
 	pulls recent.Map[string, *pull]
 	next  recent.Map[string, time.Time] // when an installation may send the next report
+	// slots are when the installation may send what a pull request waits for. They are not part of
+	// pulls: a pull request that is forgotten while it waits must not join the end of the queue.
+	slots recent.Map[slotKey, time.Time]
+}
+
+// slotKey is a pull request that waits, to be reported or to have a command answered.
+type slotKey struct {
+	pull  string
+	reply bool
+}
+
+// NewPendingLimiter returns a limiter. wake makes an event ask again.
+func NewPendingLimiter(wake func(event string, after time.Duration)) *PendingLimiter {
+	return &PendingLimiter{wake: wake, slots: recent.Map[slotKey, time.Time]{Max: maxSlots}}
 }
 
 // pull is what is known of a pull request.
@@ -109,7 +125,6 @@ type pull struct {
 	asks  time.Time // when the Git service was last asked for the head
 	head  string    // its last answer
 	asked time.Time // when that was requested; before asks while an answer is awaited
-	slot  time.Time // when its installation may send its next report; zero if it has no slot yet
 	// tickets are those of the events that wait or send.
 	tickets map[string]ticket
 	reply   lastReply
@@ -119,7 +134,6 @@ type pull struct {
 type lastReply struct {
 	event string    // the last one that may be answered
 	at    time.Time // since when
-	slot  time.Time // when the installation may send the next one; zero if it has no slot yet
 }
 
 // ticket is what is known of an event.
@@ -145,18 +159,16 @@ func (l *PendingLimiter) Decide(r PendingReport, now time.Time) (Answer, time.Du
 	case now.Before(p.wrote.Add(PullInterval)):
 		return Wait, p.wrote.Add(PullInterval).Sub(now)
 	}
-	if p.slot.IsZero() {
-		p.slot = l.slot(r.installation, now)
-	}
-	if left := p.slot.Sub(now); left > 0 {
+	slot := slotKey{pull: r.pull}
+	if left := l.wait(slot, r, now); left > 0 {
 		return Wait, left
 	}
 	if waited && p.several() &&
 		(p.head != r.Commit || p.asked.Before(t.since)) { // only one is the head, and the service knows which
 		return p.question(now)
 	}
-	p.wrote, p.slot = now, time.Time{}
-	t.write = true
+	l.slots.Delete(slot)
+	p.wrote, t.write = now, true
 	p.tickets[r.Event] = t
 	return Write, 0
 }
@@ -189,12 +201,11 @@ func (l *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	if left := p.reply.at.Add(PullInterval).Sub(now); left > 0 {
 		return left
 	}
-	if p.reply.slot.IsZero() {
-		p.reply.slot = l.slot(r.installation, now)
-	}
-	if left := p.reply.slot.Sub(now); left > 0 {
+	slot := slotKey{r.pull, true}
+	if left := l.wait(slot, r, now); left > 0 {
 		return left
 	}
+	l.slots.Delete(slot)
 	p.reply = lastReply{event: r.Event, at: now}
 	return 0
 }

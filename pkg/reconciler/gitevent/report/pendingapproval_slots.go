@@ -37,9 +37,7 @@ func (l *PendingLimiter) replace(p *pull, by PendingReport) {
 		}
 		t.replaced = true
 		p.tickets[event] = t
-		if l.Wake != nil {
-			l.Wake(event, 0)
-		}
+		l.wake(event, 0)
 	}
 }
 
@@ -47,11 +45,17 @@ func (l *PendingLimiter) replace(p *pull, by PendingReport) {
 // request needs becomes free.
 func (l *PendingLimiter) end(p *pull, r PendingReport) {
 	delete(p.tickets, r.Event)
-	if len(p.tickets) == 0 && !p.slot.IsZero() {
-		p.slot = time.Time{}
+	slot := slotKey{pull: r.pull}
+	if _, has := l.slots.Get(slot); has && len(p.tickets) == 0 {
+		l.slots.Delete(slot)
 		next, _ := l.next.Get(r.installation)
 		l.next.Put(r.installation, next.Add(-Interval))
 	}
+}
+
+// wait returns after how long a pull request has its slot. It gets one if it has none.
+func (l *PendingLimiter) wait(key slotKey, r PendingReport, now time.Time) time.Duration {
+	return l.slots.GetOrCreate(key, func() time.Time { return l.slot(r.installation, now) }).Sub(now)
 }
 
 // slot returns when an installation may send a report. Unused slots add up to Burst.

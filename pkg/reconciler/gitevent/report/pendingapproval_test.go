@@ -11,7 +11,7 @@ import (
 
 // desk decides about reports with its own clock, and sends those that are due.
 type desk struct {
-	PendingLimiter
+	*PendingLimiter
 	t     *testing.T
 	now   time.Time
 	heads map[string]string // of the pull requests
@@ -26,7 +26,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{
 		t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{},
 	}
-	d.Wake = func(event string, after time.Duration) { d.due[event] = d.now.Add(after) }
+	d.PendingLimiter = NewPendingLimiter(func(event string, after time.Duration) { d.due[event] = d.now.Add(after) })
 	return d
 }
 

@@ -66,3 +66,19 @@ func TestLimiterIsBounded(t *testing.T) {
 		t.Errorf("%d events of a pull request are remembered", n)
 	}
 }
+
+// More pull requests of one installation may wait than the limiter remembers, if an administrator
+// raises open-events-cap. Each keeps its slot: otherwise no report would ever be sent again.
+func TestForgottenPullRequestsKeepTheirSlots(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	var all []PendingReport
+	for n := range recent.DefaultMax + 2*Burst {
+		all = append(all, report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)))
+		d.ask(all[n])
+	}
+	d.until(10*Interval, all...)
+	if want := Burst + 9; len(d.wrote) != want {
+		t.Errorf("%d of %d are written after ten intervals, want %d", len(d.wrote), len(all), want)
+	}
+}

@@ -54,3 +54,47 @@ func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
 		t.Error("the last one finds no slot")
 	}
 }
+
+// A report and an answer of one pull request have a slot each, and use it once.
+func TestSlotIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	first, second := report("comment-1", "c", "pull"), report("comment-2", "c", "pull")
+	if wait := d.Reply(first, d.now); wait != 0 {
+		t.Fatalf("the first answer waits %s", wait)
+	}
+	d.now = d.now.Add(PullInterval)
+	d.exhaust()
+	if _, wait := d.Decide(second, d.now); wait != Interval {
+		t.Errorf("the report waits %s, want %s", wait, Interval)
+	}
+	if wait := d.Reply(second, d.now); wait != 2*Interval {
+		t.Errorf("the second answer waits %s, want %s", wait, 2*Interval)
+	}
+}
+
+// A slot is free again when the pull request has nothing to report any more.
+func TestUnneededSlotIsFree(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.exhaust()
+	one, other := report("event", "c", "pull"), report("event-of-other", "c", "other")
+	d.ask(one)
+	d.Started(one)
+	if answer := d.ask(one); answer != Needless {
+		t.Fatalf("a started commit is still reported: %v", answer)
+	}
+	if _, wait := d.Decide(other, d.now); wait != Interval {
+		t.Errorf("the next pull request waits %s, want %s", wait, Interval)
+	}
+	if _, wait := d.Decide(report("event-2", "d", "pull"), d.now); wait != 2*Interval {
+		t.Errorf("the next commit waits %s, want %s: its slot is taken", wait, 2*Interval)
+	}
+}
+
+// exhaust uses all slots that are free now.
+func (d *desk) exhaust() {
+	for n := range Burst {
+		d.ask(report(fmt.Sprint("burst-", n), "c", fmt.Sprint("burst-", n)))
+	}
+}

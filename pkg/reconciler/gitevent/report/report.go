@@ -29,7 +29,7 @@ type Step struct {
 	// LateReports.
 	Late time.Duration
 	// Pending limits the reports of events that wait for approval.
-	Pending PendingLimiter
+	Pending *PendingLimiter
 	// Events are read live, for what else has happened to a commit that waits for approval.
 	Events history.Lister
 	posts  provider.Posts

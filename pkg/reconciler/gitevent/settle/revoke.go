@@ -40,7 +40,7 @@ func (s *Step) revoke(
 	if f := fault.Of(err); f != nil {
 		fields = append(fields, "reason", f.Reason)
 	}
-	logging.FromContext(ctx).Warnw("The token of a run is not revoked; it ends by itself", fields...)
+	logging.FromContext(ctx).Warnw("The token of a run is not revoked; it expires by itself", fields...)
 	s.Metrics.Unrevoked(ctx)
 	return true, true, nil
 }

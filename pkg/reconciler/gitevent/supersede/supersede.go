@@ -76,7 +76,7 @@ func (s *Step) ApplyNewer(ctx context.Context, a *attempt.Attempt) (held []strin
 	switch {
 	case f == nil:
 		return held, nil
-	case f.Class == fault.Conflict: // somebody has written the event: it may be cancelled
+	case f.Class == fault.Conflict: // the event has another version: it may be cancelled
 		return pipelines(a.Event), err
 	case wait != nil && wait.Class == fault.Operator.String() && wait.Reason == f.Reason &&
 		a.Clock.Since(wait.Since.Time) >= GuessAfter:
@@ -182,7 +182,7 @@ func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1
 }
 
 // note annotates the event with what replaces it, as if the newer event had done that, and goes on
-// with that version of the event. It may be repeated. If somebody has written the event meanwhile,
+// with that version of the event. It may be repeated. If the event has another version meanwhile,
 // it is read again.
 func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 	if err := a.Record.Confirm(ctx); err != nil {
