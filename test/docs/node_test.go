@@ -37,9 +37,8 @@ type node struct {
 // startNode runs until the test ends.
 func startNode(ctx context.Context, t *testing.T, s stage) *node {
 	t.Helper()
-	adopted, err := installation.Adopt(
-		installation.Options{Cluster: s.cluster, Forge: s.git, Programs: s.programs, Namespace: namespace},
-	)
+	adopted, err := installation.Adopt(s.cluster.RESTConfig(),
+		installation.Options{Cluster: s.cluster, Programs: s.programs, Namespace: namespace})
 	must(t, err)
 	n := &node{installation: adopted, forge: s.git.URL(), started: map[string]*installation.Process{}}
 	ctx, cancel := context.WithCancel(ctx)
