@@ -101,8 +101,8 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, err)
 	for _, objects := range [][]*unstructured.Unstructured{old, now} {
 		must(t, errors.Join(
-			configure(objects, product, "git-allowed-hosts", "127.0.0.1"),
-			configure(objects, product, "github-url", shared.Forge.URL()),
+			Configure(objects, product, "git-allowed-hosts", "127.0.0.1"),
+			Configure(objects, product, "github-url", shared.Forge.URL()),
 		))
 	}
 	must(t, apply(ctx, shared.Cluster, old, all))

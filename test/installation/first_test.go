@@ -83,7 +83,7 @@ func TestFirstInstallationWorksWithinAMinute(t *testing.T) {
 	git.Install(app.ID, "acme", repository)
 	// The Git service of the test is on this machine.
 	must(t, errors.Join(
-		configure(objects, product, "git-allowed-hosts", "127.0.0.1"), configure(objects, product, "github-url", git.URL())))
+		Configure(objects, product, "git-allowed-hosts", "127.0.0.1"), Configure(objects, product, "github-url", git.URL())))
 	must(t, c.MakeNamespace(ctx, product))
 	must(t, c.MakeNamespace(ctx, team))
 	i, err := Adopt(c.RESTConfig(), Options{Namespace: product, Cluster: c, Forge: git, App: app})

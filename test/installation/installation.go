@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 		o.Config = append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
 	}
 	for _, change := range o.Config {
-		if err := configure(objects, change[0], change[1], change[2]); err != nil {
+		if err := Configure(objects, change[0], change[1], change[2]); err != nil {
 			return nil, err
 		}
 	}
