@@ -52,7 +52,9 @@ type reader struct {
 func TestReaderFollowsGettingStarted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	r := &reader{t: t, ctx: ctx, cluster: shared.cluster, git: shared.git, dir: t.TempDir(), forwarded: make(chan string, 1)}
+	r := &reader{
+		t: t, ctx: ctx, cluster: shared.cluster, git: shared.git, dir: t.TempDir(), forwarded: make(chan string, 1),
+	}
 	r.git.CreateRepo("acme", "app", forge.RepoOptions{})
 	r.node = startNode(ctx, t, shared)
 	calls := httptest.NewServer(r.handler())

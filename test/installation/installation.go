@@ -106,8 +106,8 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 	return i, i.StoreApp(ctx)
 }
 
-// Adopt returns an installation whose manifests were applied by other means. It needs o.Cluster only
-// to start processes.
+// Adopt returns an installation whose manifests were applied by other means. Only processes need
+// o.Cluster.
 func Adopt(config *rest.Config, o Options) (*Installation, error) {
 	i := &Installation{
 		Namespace: o.Namespace,

@@ -145,7 +145,8 @@ func (n *node) connect(ctx context.Context) (err error) {
 	if n.config, err = clientcmd.BuildConfigFromFlags("", n.file("admin.kubeconfig")); err != nil {
 		return err
 	}
-	if n.Installation, err = installation.Adopt(n.config, installation.Options{Namespace: plumblineNamespace}); err != nil {
+	n.Installation, err = installation.Adopt(n.config, installation.Options{Namespace: plumblineNamespace})
+	if err != nil {
 		return err
 	}
 	return until(ctx, "the API server is ready", func() error {
