@@ -99,7 +99,7 @@ func isTested(address string) error {
 	}
 	version := regexp.MustCompile(`github.com/tektoncd/pipeline (v\S+)`).FindStringSubmatch(string(module))
 	if version == nil || !strings.HasSuffix(address, "/"+version[1]+"/release.yaml") {
-		return fmt.Errorf("%s is not the tested version %q", address, version)
+		return fmt.Errorf("%s is not the version that the tests run: %q", address, version)
 	}
 	return nil
 }
