@@ -168,8 +168,8 @@ func (c *Cluster) prepareFiles(wired bool) error {
 	c.kubeconfig = filepath.Join(c.dir, "kubeconfig")
 	c.tektonKubeconfig = filepath.Join(c.dir, "tekton-kubeconfig")
 	err = errors.Join(
-		writeKubeconfig(c.kubeconfig, c.server(), creds.ca, creds.adminToken),
-		writeKubeconfig(c.tektonKubeconfig, "https://"+loopback(c.dialled[APIServer]), creds.ca, creds.adminToken))
+		WriteKubeconfig(c.kubeconfig, c.server(), creds.ca, creds.adminToken),
+		WriteKubeconfig(c.tektonKubeconfig, "https://"+loopback(c.dialled[APIServer]), creds.ca, creds.adminToken))
 	if err != nil {
 		return err
 	}

@@ -20,12 +20,13 @@ func (c *Cluster) KubeconfigPath() string { return c.kubeconfig }
 // WriteKubeconfig writes a kubeconfig that talks to the API server directly
 // with a bearer token, as Token returns one.
 func (c *Cluster) WriteKubeconfig(path, token string) error {
-	return writeKubeconfig(path, c.server(), c.creds.ca, token)
+	return WriteKubeconfig(path, c.server(), c.creds.ca, token)
 }
 
 func (c *Cluster) server() string { return "https://" + loopback(c.port[APIServer]) }
 
-func writeKubeconfig(path, server string, ca []byte, token string) error {
+// WriteKubeconfig writes a kubeconfig for a server, its authority and a token.
+func WriteKubeconfig(path, server string, ca []byte, token string) error {
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters:

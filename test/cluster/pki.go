@@ -74,23 +74,26 @@ func newCredentials(dir string) (*credentials, error) {
 // SelfSigned makes a serving certificate that is its own authority, and its key, in PEM. It is good
 // for the year before its end.
 func SelfSigned(name string, end time.Time) (certificate, keyPEM []byte, err error) {
+	return SignItself(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: name},
+		NotBefore:   end.AddDate(-1, 0, 0).Add(-time.Hour),
+		NotAfter:    end,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+			webhookService + "." + tektonNamespace + ".svc"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	})
+}
+
+// SignItself makes a key, and the certificate of a template that is its own authority, in PEM.
+func SignItself(template *x509.Certificate) (certificate, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the serving key: %w", err)
 	}
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: name},
-		NotBefore:             end.AddDate(-1, 0, 0).Add(-time.Hour),
-		NotAfter:              end,
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		DNSNames: []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
-			webhookService + "." + tektonNamespace + ".svc"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
+	template.SerialNumber = big.NewInt(1)
+	template.KeyUsage = x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign
+	template.BasicConstraintsValid, template.IsCA = true, true
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the serving certificate: %w", err)

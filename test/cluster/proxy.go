@@ -122,7 +122,7 @@ func (p *Proxy) Close() {
 // Kubeconfig writes a kubeconfig whose client goes through the proxy with a
 // bearer token, as Cluster.Token returns one.
 func (p *Proxy) Kubeconfig(path, token string) error {
-	return writeKubeconfig(path, p.SecureURL, p.ca, token)
+	return WriteKubeconfig(path, p.SecureURL, p.ca, token)
 }
 
 // Add arms a rule. Its counting begins now.

@@ -31,17 +31,20 @@ type node struct {
 	installation *installation.Installation
 	forge        string
 	mu           sync.Mutex
-	started      map[string]*installation.Process // by Deployment
+	images       map[string]bool                  // that the reader loaded
+	started      map[string]*installation.Process // by component
 }
 
 // startNode runs until the test ends.
 func startNode(ctx context.Context, t *testing.T, s stage) *node {
 	t.Helper()
-	adopted, err := installation.Adopt(
-		installation.Options{Cluster: s.cluster, Forge: s.git, Programs: s.programs, Namespace: namespace},
-	)
+	adopted, err := installation.Adopt(s.cluster.RESTConfig(),
+		installation.Options{Cluster: s.cluster, Programs: s.programs, Namespace: namespace})
 	must(t, err)
-	n := &node{installation: adopted, forge: s.git.URL(), started: map[string]*installation.Process{}}
+	n := &node{
+		installation: adopted, forge: s.git.URL(),
+		images: map[string]bool{}, started: map[string]*installation.Process{},
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -74,8 +77,8 @@ func (n *node) sync(ctx context.Context) error {
 	for i := range deployments.Items {
 		d := &deployments.Items[i]
 		component := strings.TrimPrefix(d.Name, "plumbline-")
-		if image := d.Spec.Template.Spec.Containers[0].Image; image != "localhost/plumbline/"+component+":dev" {
-			return fmt.Errorf("deployment %s has the image %s", d.Name, image)
+		if image := d.Spec.Template.Spec.Containers[0].Image; !strings.Contains(image, component) || !n.has(image) {
+			return fmt.Errorf("deployment %s has the image %s, which was not loaded", d.Name, image)
 		}
 		if err := n.run(ctx, component); err != nil {
 			return err
@@ -87,6 +90,19 @@ func (n *node) sync(ctx context.Context) error {
 	return nil
 }
 
+// load stores an image in the node, as docker exec does.
+func (n *node) load(image string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.images[image] = true
+}
+
+func (n *node) has(image string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.images[image]
+}
+
 // run starts a process once. Its Git service is on this machine, which only a test may call.
 func (n *node) run(ctx context.Context, component string) error {
 	n.mu.Lock()
@@ -95,9 +111,9 @@ func (n *node) run(ctx context.Context, component string) error {
 		return nil
 	}
 	patch := fmt.Sprintf(`{"data":{"github-url":%q,"git-allowed-hosts":"127.0.0.1"}}`, n.forge)
-	if _, err := n.installation.Kube.CoreV1().
-		ConfigMaps(namespace).
-		Patch(ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	settings := n.installation.Kube.CoreV1().ConfigMaps(namespace)
+	_, err := settings.Patch(ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
 		return err
 	}
 	newProcess := n.installation.Receiver

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -31,19 +32,20 @@ var standIns = map[string]func(args []string) int{
 		if args[0] != "create" {
 			return 0
 		}
-		return result(copyFile(os.Getenv(envCluster), os.Getenv("KUBECONFIG")))
+		return result(errors.Join(call("/kind", "arguments", strings.Join(args, " ")),
+			copyFile(os.Getenv(envCluster), os.Getenv("KUBECONFIG"))))
 	},
-	"docker": func([]string) int {
+	"docker": func(args []string) int {
 		n, err := io.Copy(io.Discard, os.Stdin)
 		if err == nil && n == 0 {
 			err = errors.New("no image is sent")
 		}
-		return result(err)
+		return result(errors.Join(err, call("/docker", "arguments", strings.Join(args, " "))))
 	},
 	"make": makes,
-	"cloudflared": func([]string) int {
+	"cloudflared": func(args []string) int {
 		fmt.Println("https://some-words.trycloudflare.com")
-		return 0
+		return result(call("/cloudflared", "arguments", strings.Join(args, " ")))
 	},
 	"openssl": func([]string) int {
 		fmt.Println(strings.Repeat("0123456789abcdef", 4))
@@ -77,20 +79,37 @@ func makes(args []string) int {
 
 // kubectl is the real one, but for Tekton, which is there already, and for a port of a pod.
 func kubectl(args []string) int {
-	elsewhere := func(arg string) bool {
-		return strings.HasPrefix(arg, "https://") || arg == "tekton-pipelines" || arg == "port-forward"
-	}
-	if slices.ContainsFunc(args, elsewhere) {
+	switch {
+	case slices.Contains(args, "tekton-pipelines"):
 		return 0
+	case slices.Contains(args, "port-forward"):
+		return result(call("/port-forward", "arguments", strings.Join(args, " ")))
+	case strings.HasPrefix(args[len(args)-1], "https://"):
+		return result(isTested(args[len(args)-1]))
+	default:
+		return run(os.Getenv(envKubectl), args)
 	}
-	return run(os.Getenv(envKubectl), args)
+}
+
+// isTested requires that the address of Tekton's manifests has the version that the tests run.
+func isTested(address string) error {
+	module, err := os.ReadFile(filepath.Join(os.Getenv(envRoot), "test/cluster/binaries/tekton/go.mod"))
+	if err != nil {
+		return err
+	}
+	version := regexp.MustCompile(`github.com/tektoncd/pipeline (v\S+)`).FindStringSubmatch(string(module))
+	if version == nil || !strings.HasSuffix(address, "/"+version[1]+"/release.yaml") {
+		return fmt.Errorf("%s is not the version that the tests run: %q", address, version)
+	}
+	return nil
 }
 
 // git is the real one, but for what leaves the machine.
 func git(args []string) int {
 	switch {
 	case args[0] == "clone" && strings.HasSuffix(args[1], "/plumbline"):
-		return result(errors.Join(os.Mkdir("plumbline", 0o755), os.CopyFS("plumbline/config", os.DirFS(filepath.Join(os.Getenv(envRoot), "config")))))
+		config := os.DirFS(filepath.Join(os.Getenv(envRoot), "config"))
+		return result(errors.Join(os.Mkdir("plumbline", 0o755), os.CopyFS("plumbline/config", config)))
 	case args[0] == "clone":
 		if code := run(os.Getenv(envGit), []string{"init", "--quiet", "--initial-branch=main", args[2]}); code != 0 {
 			return code

@@ -24,7 +24,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 const (
@@ -45,12 +44,17 @@ type reader struct {
 	blocks   []string
 	pushed   string // the commit
 	sawCheck bool
+
+	kind, tunnel string      // the name of kind's cluster, and the local port of the tunnel
+	forwarded    chan string // the arguments of kubectl port-forward, which runs in the background
 }
 
 func TestReaderFollowsGettingStarted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	r := &reader{t: t, ctx: ctx, cluster: shared.cluster, git: shared.git, dir: t.TempDir()}
+	r := &reader{
+		t: t, ctx: ctx, cluster: shared.cluster, git: shared.git, dir: t.TempDir(), forwarded: make(chan string, 1),
+	}
 	r.git.CreateRepo("acme", "app", forge.RepoOptions{})
 	r.node = startNode(ctx, t, shared)
 	calls := httptest.NewServer(r.handler())
@@ -139,6 +143,25 @@ func (r *reader) handler() http.Handler {
 		block, err := strconv.Atoi(request.FormValue("block"))
 		return errors.Join(err, r.after(r.blocks[block]))
 	})
+	handle("/kind", func(request *http.Request) (err error) {
+		r.kind, err = match(request, `^create cluster --name (\S+)$`)
+		return err
+	})
+	handle("/docker", func(request *http.Request) error {
+		image, err := match(request, `^exec -i `+r.kind+`-control-plane ctr -n k8s\.io images import --index-name (\S+) -$`)
+		if err == nil {
+			r.node.load(image)
+		}
+		return err
+	})
+	handle("/cloudflared", func(request *http.Request) (err error) {
+		r.tunnel, err = match(request, `^tunnel --url http://localhost:(\d+)$`)
+		return err
+	})
+	handle("/port-forward", func(request *http.Request) error {
+		r.forwarded <- request.FormValue("arguments")
+		return nil
+	})
 	handle("/push", func(request *http.Request) error { return r.push(request.FormValue("clone")) })
 	return mux
 }
@@ -163,15 +186,49 @@ func (r *reader) createApp() error {
 	}
 	app := r.git.CreateApp(appID, "plumbline", "", strings.TrimSpace(string(secret)))
 	r.git.Install(app.ID, "acme", repository)
-	return os.WriteFile(
-		filepath.Join(r.dir, "home", "Downloads", "plumbline.private-key.pem"),
-		[]byte(app.PrivateKeyPEM),
-		0o600,
-	)
+	key := filepath.Join(r.dir, "home", "Downloads", "plumbline.private-key.pem")
+	return os.WriteFile(key, []byte(app.PrivateKeyPEM), 0o600)
+}
+
+// match returns the first group of what a stand-in was called with.
+func match(request *http.Request, pattern string) (string, error) {
+	arguments := request.FormValue("arguments")
+	found := regexp.MustCompile(pattern).FindStringSubmatch(arguments)
+	if found == nil {
+		return "", fmt.Errorf("%q does not match %s", arguments, pattern)
+	}
+	return found[1], nil
+}
+
+// reachesReceiver requires that the tunnel leads to a port that the receivers' Service has.
+func (r *reader) reachesReceiver() error {
+	var arguments string
+	select {
+	case arguments = <-r.forwarded:
+	case <-r.ctx.Done():
+		return errors.New("kubectl port-forward was not called")
+	}
+	found := regexp.MustCompile(` service/(\S+) (\d+):(\d+)$`).FindStringSubmatch(arguments)
+	if found == nil || found[2] != r.tunnel {
+		return fmt.Errorf("the tunnel leads to the port %s, and kubectl is called with %s", r.tunnel, arguments)
+	}
+	service, err := r.node.installation.Kube.CoreV1().Services(namespace).Get(r.ctx, found[1], metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	for _, port := range service.Spec.Ports {
+		if strconv.Itoa(int(port.Port)) == found[3] && port.Name == "http" {
+			return nil
+		}
+	}
+	return fmt.Errorf("the Service %s has the ports %v, not %s", found[1], service.Spec.Ports, found[3])
 }
 
 // push is what GitHub does with a commit that it receives.
 func (r *reader) push(clone string) error {
+	if err := r.reachesReceiver(); err != nil {
+		return err
+	}
 	files := map[string]string{}
 	found, err := filepath.Glob(filepath.Join(clone, ".tekton", "*.yaml"))
 	if err != nil || len(found) == 0 {
@@ -185,11 +242,8 @@ func (r *reader) push(clone string) error {
 		files[".tekton/"+filepath.Base(path)] = string(data)
 	}
 	r.pushed = r.git.Commit(repository, "main", forge.Change{Files: files, Message: "Say hello"})
-	status, body, err := r.git.Deliver(
-		r.ctx,
-		r.node.receiver(),
-		r.git.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}),
-	)
+	delivery := r.git.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"})
+	status, body, err := r.git.Deliver(r.ctx, r.node.receiver(), delivery)
 	if err == nil && status != http.StatusAccepted {
 		err = fmt.Errorf("the delivery was answered %d %s", status, body)
 	}
@@ -220,50 +274,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// stage is what the page needs from outside.
-type stage struct {
-	cluster  *cluster.Cluster
-	git      *forge.GitHub
-	programs installation.Programs
-	kubectl  string
-}
-
-var shared stage // set once before any test runs
-
-func TestMain(m *testing.M) {
-	if standIn := standIns[filepath.Base(os.Args[0])]; standIn != nil && os.Getenv(envCalls) != "" {
-		os.Exit(standIn(os.Args[1:]))
-	}
-	os.Exit(cluster.Suite{Name: "docs", Limit: limit, Prepare: prepare}.Run(m))
-}
-
-func prepare(ctx context.Context, c *cluster.Cluster, dir string) (err error) {
-	shared = stage{cluster: c, git: forge.New(forge.Options{}), kubectl: filepath.Join(dir, "kubectl")}
-	if err = shared.git.Start(); err != nil {
-		return err
-	}
-	if shared.programs, err = installation.Build(ctx, dir); err != nil {
-		return err
-	}
-	root, err := cluster.Root()
-	if err != nil {
-		return err
-	}
-	build := exec.CommandContext(
-		ctx,
-		"go",
-		"build",
-		"-C",
-		filepath.Join(root, "hack/tools/kubectl"),
-		"-ldflags=-s -w",
-		"-o",
-		shared.kubectl,
-		".",
-	)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building kubectl: %w\n%s", err, out)
-	}
-	return nil
 }

@@ -40,9 +40,7 @@ type manifest struct {
 // eventsOf are the events that a permission makes available.
 func eventsOf() map[string][]string {
 	return map[string][]string{
-		"push": {
-			"contents",
-		},
+		"push":           {"contents"},
 		"commit_comment": {"contents"},
 		"pull_request":   {"pull_requests"},
 		"issue_comment":  {"issues", "pull_requests"},

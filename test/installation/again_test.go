@@ -36,9 +36,8 @@ func versions(ctx context.Context, t *testing.T, objects []*unstructured.Unstruc
 		kind := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		must(t, err)
-		live, err := client.Resource(mapping.Resource).
-			Namespace(object.GetNamespace()).
-			Get(ctx, object.GetName(), metav1.GetOptions{})
+		resource := client.Resource(mapping.Resource).Namespace(object.GetNamespace())
+		live, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 		must(t, err)
 		is := live.GetResourceVersion()
 		if kind.Kind == "Deployment" || kind.Kind == "PodDisruptionBudget" {
@@ -71,8 +70,7 @@ func formerManifests(ctx context.Context, t *testing.T) (objects []*unstructured
 	root, err := root()
 	must(t, err)
 	git := func(args ...string) ([]byte, error) {
-		command := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
-		return command.Output()
+		return exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...).Output()
 	}
 	files, err := git("ls-tree", "--name-only", former, "config/")
 	if err != nil {
@@ -101,8 +99,8 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, err)
 	for _, objects := range [][]*unstructured.Unstructured{old, now} {
 		must(t, errors.Join(
-			configure(objects, product, "git-allowed-hosts", "127.0.0.1"),
-			configure(objects, product, "github-url", shared.Forge.URL()),
+			Configure(objects, product, "git-allowed-hosts", "127.0.0.1"),
+			Configure(objects, product, "github-url", shared.Forge.URL()),
 		))
 	}
 	must(t, apply(ctx, shared.Cluster, old, all))
@@ -118,11 +116,8 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, shared.Claimed(ctx, url))
 
 	held := strings.Replace(pipeline, "  annotations:\n", "  annotations:\n    "+cluster.HoldAnnotation+": \"true\"\n", 1)
-	sha := shared.Forge.Commit(
-		upgraded,
-		"main",
-		forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"},
-	)
+	sha := shared.Forge.Commit(upgraded, "main",
+		forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"})
 	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: upgraded, Ref: "refs/heads/main"})
 	if status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push); err != nil || status != http.StatusAccepted {
 		t.Fatalf("the delivery was answered %d %s, %v", status, body, err)
@@ -161,12 +156,8 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 		}
 		return errors.New("it is open")
 	})
-	if status, body, err := shared.Forge.Deliver(
-		ctx,
-		receiver.URL,
-		push,
-	); err != nil || status != http.StatusAccepted ||
-		!strings.Contains(string(body), "already") {
+	status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push)
+	if err != nil || status != http.StatusAccepted || !strings.Contains(string(body), "already") {
 		t.Errorf("a redelivery was answered %d %s, %v; want that it is already recorded", status, body, err)
 	}
 }

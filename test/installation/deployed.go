@@ -4,6 +4,7 @@ package installation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -24,12 +25,8 @@ var portFlag = regexp.MustCompile(`^-(port|metrics-port|health-port)=\d+$`)
 
 // Deployed makes a process, not started, as the Deployment of a component among the objects says:
 // with its arguments, its environment and the token of its ServiceAccount.
-func Deployed(
-	ctx context.Context,
-	c *cluster.Cluster,
-	objects []*unstructured.Unstructured,
-	component, path string,
-) (*Process, error) {
+func Deployed(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured, component, path string) (
+	*Process, error) {
 	var d appsv1.Deployment
 	if err := find(objects, "Deployment", product+"-"+component, &d); err != nil {
 		return nil, err
@@ -60,19 +57,17 @@ func Deployed(
 	if err != nil {
 		return nil, err
 	}
-	environment = append(
-		environment,
-		"METRICS_PROMETHEUS_HOST=127.0.0.1",
-		"METRICS_PROMETHEUS_PORT="+strconv.Itoa(ports["metrics-port"]),
-	)
+	environment = append(environment,
+		"METRICS_PROMETHEUS_HOST=127.0.0.1", "METRICS_PROMETHEUS_PORT="+strconv.Itoa(ports["metrics-port"]))
 	p := &Process{URL: fmt.Sprintf("http://127.0.0.1:%d", ports["port"])}
 	if component == "controller" {
 		p.URL = fmt.Sprintf("http://127.0.0.1:%d", ports["health-port"])
 	}
 	ready := p.URL + pod.Containers[0].ReadinessProbe.HTTPGet.Path
+	live := p.URL + pod.Containers[0].LivenessProbe.HTTPGet.Path
 	p.Part = c.Add(cluster.Process{
 		Name: d.Name, Path: path, Args: args, Env: environment,
-		Ready: func(ctx context.Context) error { return Answers(ctx, ready) },
+		Ready: func(ctx context.Context) error { return errors.Join(Answers(ctx, live), Answers(ctx, ready)) },
 	})
 	return p, nil
 }

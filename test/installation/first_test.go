@@ -83,11 +83,11 @@ func TestFirstInstallationWorksWithinAMinute(t *testing.T) {
 	git.Install(app.ID, "acme", repository)
 	// The Git service of the test is on this machine.
 	must(t, errors.Join(
-		configure(objects, product, "git-allowed-hosts", "127.0.0.1"), configure(objects, product, "github-url", git.URL())))
+		Configure(objects, product, "git-allowed-hosts", "127.0.0.1"), Configure(objects, product, "github-url", git.URL())))
 	must(t, c.MakeNamespace(ctx, product))
 	must(t, c.MakeNamespace(ctx, team))
-	i := &Installation{Namespace: product, Cluster: c, Forge: git, App: app}
-	must(t, i.clients(c.RESTConfig()))
+	i, err := Adopt(c.RESTConfig(), Options{Namespace: product, Cluster: c, Forge: git, App: app})
+	must(t, err)
 
 	begin := time.Now()
 	at := func(what string) { t.Logf("%5.1f s: %s", time.Since(begin).Seconds(), what) }
@@ -95,7 +95,7 @@ func TestFirstInstallationWorksWithinAMinute(t *testing.T) {
 	defer stop()
 	must(t, apply(first, c, objects, all))
 	at("the manifests are applied")
-	must(t, i.storeApp(first))
+	must(t, i.StoreApp(first))
 	started := make(chan error, 2)
 	var receiver *Process
 	for component, path := range map[string]string{"receiver": shared.programs.Receiver, "controller": shared.programs.Controller} {

@@ -75,7 +75,7 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 			return nil, err
 		}
 	}
-	i, err := Adopt(o)
+	i, err := Adopt(o.Cluster.RESTConfig(), o)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 		o.Config = append([][3]string{{"plumbline", "github-url", o.Forge.URL()}}, o.Config...)
 	}
 	for _, change := range o.Config {
-		if err := configure(objects, change[0], change[1], change[2]); err != nil {
+		if err := Configure(objects, change[0], change[1], change[2]); err != nil {
 			return nil, err
 		}
 	}
@@ -103,11 +103,12 @@ func New(ctx context.Context, o Options) (_ *Installation, err error) {
 	if o.Forge == nil {
 		return i, nil
 	}
-	return i, i.storeApp(ctx)
+	return i, i.StoreApp(ctx)
 }
 
-// Adopt is an installation whose manifests were applied by other means.
-func Adopt(o Options) (*Installation, error) {
+// Adopt returns an installation whose manifests were applied by other means. Only processes need
+// o.Cluster.
+func Adopt(config *rest.Config, o Options) (*Installation, error) {
 	i := &Installation{
 		Namespace: o.Namespace,
 		Cluster:   o.Cluster,
@@ -117,7 +118,7 @@ func Adopt(o Options) (*Installation, error) {
 		limited:   o.Limited,
 		started:   map[string]int{},
 	}
-	return i, i.clients(o.Cluster.RESTConfig())
+	return i, i.clients(config)
 }
 
 // shard creates the Secrets for copies of webhook secrets in the state in which a controller
@@ -167,7 +168,8 @@ func (i *Installation) clients(config *rest.Config) (err error) {
 	return err
 }
 
-func (i *Installation) storeApp(ctx context.Context) error {
+// StoreApp creates the Secret with the App's credentials.
+func (i *Installation) StoreApp(ctx context.Context) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: appSecret, Namespace: i.Namespace},
 		StringData: map[string]string{

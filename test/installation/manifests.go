@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,7 +38,7 @@ func manifests() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", config, err)
 	}
-	sort.Strings(files)
+	slices.Sort(files)
 	return objectsOf(files...)
 }
 
@@ -100,32 +100,40 @@ func own(name, namespace string) string {
 	return name + "-" + namespace
 }
 
-// configure changes one value of a ConfigMap among the objects.
-func configure(objects []*unstructured.Unstructured, name, key, value string) error {
+// Configure changes one value of a ConfigMap among the objects.
+func Configure(objects []*unstructured.Unstructured, name, key, value string) error {
 	for _, object := range objects {
 		if object.GetKind() == "ConfigMap" && object.GetName() == name {
 			return unstructured.SetNestedField(object.Object, value, "data", key)
 		}
 	}
-	return fmt.Errorf("config/ has no ConfigMap %s", name)
+	return fmt.Errorf("there is no ConfigMap %s", name)
 }
 
 // apply applies the objects that keep says to keep.
 func apply(ctx context.Context, c *cluster.Cluster, objects []*unstructured.Unstructured,
 	keep func(kind string) bool) error {
+	text, err := Encode(slices.DeleteFunc(slices.Clone(objects), func(object *unstructured.Unstructured) bool {
+		return !keep(object.GetKind())
+	}))
+	if err != nil {
+		return err
+	}
+	return c.Apply(ctx, text)
+}
+
+// Encode returns objects as a stream of YAML documents.
+func Encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var stream bytes.Buffer
 	for _, object := range objects {
-		if !keep(object.GetKind()) {
-			continue
-		}
 		data, err := yaml.Marshal(object.Object)
 		if err != nil {
-			return fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
+			return nil, fmt.Errorf("encoding %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		stream.WriteString("---\n")
 		stream.Write(data)
 	}
-	return c.Apply(ctx, stream.Bytes())
+	return stream.Bytes(), nil
 }
 
 func all(string) bool { return true }

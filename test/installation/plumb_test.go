@@ -76,9 +76,8 @@ func TestPlumb(t *testing.T) {
 func doctorWithoutRights(t *testing.T, plumb tool) {
 	ctx := within(t)
 	namespace := shared.Cluster.Namespace(t, "nobody")
-	_, err := shared.Kube.CoreV1().
-		ServiceAccounts(namespace).
-		Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}, metav1.CreateOptions{})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
+	_, err := shared.Kube.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
 	must(t, err)
 	token, err := shared.Cluster.Token(ctx, namespace, "nobody")
 	must(t, err)
@@ -126,11 +125,8 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	_, err = i.Serve(ctx, team, "app", pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})
 	must(t, err)
 	eventually(ctx, t, "the Repository is served", func() error { return i.Claimed(ctx, repo.HTMLURL) })
-	sha := shared.Forge.Commit(
-		"acme/uninstalled",
-		"main",
-		forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "x"},
-	)
+	sha := shared.Forge.Commit("acme/uninstalled", "main",
+		forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "x"})
 	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: "acme/uninstalled", Ref: "refs/heads/main"})
 	eventually(ctx, t, "the push is accepted", func() error {
 		status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push)
@@ -149,10 +145,8 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 		strings.Contains(shown, "customresourcedefinitions") {
 		t.Fatalf("exit %d, %v: %s", code, err, shown)
 	}
-	if code, shown, err = plumb.run(
-		ctx,
-		append(args, "--yes")...); code != 2 ||
-		!strings.Contains(shown, "add --close-checks") {
+	code, shown, err = plumb.run(ctx, append(args, "--yes")...)
+	if code != 2 || err != nil || !strings.Contains(shown, "add --close-checks") {
 		t.Fatalf("exit %d, %v: %s", code, err, shown)
 	}
 	code, shown, err = plumb.run(ctx, append(args, "--yes", "--close-checks", "--timeout=1m")...)
@@ -161,11 +155,8 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	}
 	must(t, checkIs(sha, check, "completed", "cancelled"))
 	for _, name := range deployments() {
-		if _, err := i.Kube.AppsV1().
-			Deployments(i.Namespace).
-			Get(ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(
-			err,
-		) {
+		_, err := i.Kube.AppsV1().Deployments(i.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
 			t.Errorf("Deployment %s is still there: %v", name, err)
 		}
 		if _, err := shared.Kube.AppsV1().Deployments(product).Get(ctx, name, metav1.GetOptions{}); err != nil {
@@ -175,23 +166,15 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	if _, err := i.Kube.CoreV1().Secrets(i.Namespace).Get(ctx, appSecret, metav1.GetOptions{}); err != nil {
 		t.Errorf("the App's Secret: %v", err)
 	}
-	if _, err := i.Plumbline.PipelinesascodeV1alpha1().
-		Repositories(team).
-		Get(ctx, "app", metav1.GetOptions{}); err != nil {
+	_, err = i.Plumbline.PipelinesascodeV1alpha1().Repositories(team).Get(ctx, "app", metav1.GetOptions{})
+	if err != nil {
 		t.Errorf("the Repository: %v", err)
 	}
 }
 
 // checkIs returns nil if the newest check of that name has this state.
 func checkIs(sha, name, status, conclusion string) error {
-	var last forge.CheckRun
-	err := shared.Forge.WaitFor(context.Background(), func(s *forge.State) bool {
-		last, _ = s.Current("acme/uninstalled", sha, name)
-		return true
-	})
-	if err != nil {
-		return err
-	}
+	last, _ := shared.Forge.Current("acme/uninstalled", sha, name)
 	if last.Status != status || last.Conclusion != conclusion {
 		return fmt.Errorf("the check is %s %s: %s", last.Status, last.Conclusion, last.Title)
 	}

@@ -161,7 +161,7 @@ func (s stage) repair(ctx context.Context, t *testing.T) {
 	if err := s.Kube.CoreV1().Secrets(product).Delete(ctx, appSecret, metav1.DeleteOptions{}); err != nil {
 		t.Log(err)
 	}
-	must(t, errors.Join(s.storeApp(ctx), s.shard(ctx)))
+	must(t, errors.Join(s.StoreApp(ctx), s.shard(ctx)))
 }
 
 // An API server that is down is reported in one line, and the controller does not exit: it waits

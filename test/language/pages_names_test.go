@@ -33,12 +33,7 @@ func TestPagesNameFlags(t *testing.T) {
 	t.Parallel()
 	// Those of knative's injection, of Go's tests and of kubectl; and the end of a role's name.
 	exist := map[string]bool{
-		"kubeconfig":     true,
-		"kube-api-qps":   true,
-		"kube-api-burst": true,
-		"short":          true,
-		"o":              true,
-		"secrets":        true,
+		"kubeconfig": true, "kube-api-qps": true, "kube-api-burst": true, "short": true, "o": true, "secrets": true,
 	}
 	defined := regexp.MustCompile(
 		`\b(?:flag|f|flags)\.(?:String|Bool|Int|Int64|Duration|Func)(?:Var)?\(\s*(?:&[\w.]+,\s*)?"([a-z-]+)"`,

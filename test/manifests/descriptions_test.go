@@ -184,11 +184,9 @@ func TestFieldsNotActedOnSaySo(t *testing.T) {
 
 	var spec pacv1alpha1.RepositorySpec
 	fill(reflect.ValueOf(&spec).Elem())
-	ignored := spec.IgnoredFields()
-	ignored = slices.DeleteFunc(
-		ignored,
-		func(path string) bool { return strings.ContainsAny(path, " :") },
-	) // for one service only
+	ignored := slices.DeleteFunc(spec.IgnoredFields(), func(path string) bool { // for one service only
+		return strings.ContainsAny(path, " :")
+	})
 	if diff := cmp.Diff(ignored, says); diff != "" {
 		t.Errorf("fields that have no effect (-IgnoredFields +descriptions):\n%s", diff)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,30 @@ func TestEachServiceSelectsThePodsOfOneDeployment(t *testing.T) {
 					selected[0].Name)
 			}
 		}
+	}
+}
+
+// Services and probes name ports. A port has the number at which the process listens.
+func TestNamedPortsAreThoseOfTheArguments(t *testing.T) {
+	named := map[string]string{"-port": "http", "-health-port": "health", "-metrics-port": "metrics"}
+	checked := 0
+	for _, deployment := range read(t).deployments {
+		container := deployment.Spec.Template.Spec.Containers[0]
+		for _, arg := range container.Args {
+			flag, number, _ := strings.Cut(arg, "=")
+			if named[flag] == "" {
+				continue
+			}
+			checked++
+			if !slices.ContainsFunc(container.Ports, func(p corev1.ContainerPort) bool {
+				return p.Name == named[flag] && strconv.Itoa(int(p.ContainerPort)) == number
+			}) {
+				t.Errorf("Deployment %s: the port %s is not the %s of %s", deployment.Name, named[flag], number, arg)
+			}
+		}
+	}
+	if checked != 3 {
+		t.Errorf("%d arguments with ports, want 3", checked)
 	}
 }
 

@@ -66,17 +66,14 @@ func (w *workshop) programs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, program := range []string{cluster.Etcd, cluster.APIServer} {
-		if err := os.Symlink(filepath.Join(control, program), filepath.Join(w.dir, "bin", program)); err != nil {
-			return err
-		}
-	}
+	links := map[string]string{cluster.Etcd: control, cluster.APIServer: control}
 	for _, program := range programs() {
-		if err := os.Symlink(filepath.Join(own, program), filepath.Join(w.dir, "bin", program)); err != nil {
-			return err
-		}
+		links[program] = own
 	}
-	return nil
+	for program, dir := range links {
+		err = errors.Join(err, os.Symlink(filepath.Join(dir, program), filepath.Join(w.dir, "bin", program)))
+	}
+	return err
 }
 
 // images writes an OCI layout for each image into dir/images.
@@ -120,27 +117,11 @@ func (w *workshop) koCache() string { return filepath.Join(w.cache, "ko") }
 
 // ko builds one of Tekton's images on Plumbline's base, without a registry.
 func (w *workshop) ko(ctx context.Context, base, image, layout string) error {
-	_, err := w.command(
-		ctx,
-		"test/cluster/binaries/tekton",
-		"env",
-		"KOCACHE="+w.koCache(),
-		"KO_DEFAULTBASEIMAGE="+base,
-		"KO_DOCKER_REPO=node.invalid",
-		"GOFLAGS=-ldflags=-s",
-		"go",
-		"tool",
-		"-modfile="+filepath.Join(w.root, "hack/tools/ko/go.mod"),
-		"ko",
-		"build",
-		"--jobs",
-		"1",
-		"--push=false",
-		"--sbom=none",
-		"--platform=linux/"+runtime.GOARCH,
-		"--oci-layout-path="+layout,
-		"github.com/tektoncd/pipeline/cmd/"+image,
-	)
+	_, err := w.command(ctx, "test/cluster/binaries/tekton", "env", "KOCACHE="+w.koCache(),
+		"KO_DEFAULTBASEIMAGE="+base, "KO_DOCKER_REPO=node.invalid", "GOFLAGS=-ldflags=-s",
+		"go", "tool", "-modfile="+filepath.Join(w.root, "hack/tools/ko/go.mod"), "ko", "build", "--jobs", "1",
+		"--push=false", "--sbom=none", "--platform=linux/"+runtime.GOARCH, "--oci-layout-path="+layout,
+		"github.com/tektoncd/pipeline/cmd/"+image)
 	return err
 }
 

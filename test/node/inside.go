@@ -12,12 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	"github.com/plumbline-ci/plumbline/test/cluster"
-	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // node is what scenarios use. Its fields are set by the scenarios that start things.
@@ -26,10 +24,8 @@ type node struct {
 	dir    string
 	failed context.CancelCauseFunc // ends all scenarios: a process of the node has ended
 
+	*installation.Installation
 	config    *rest.Config
-	kube      kubernetes.Interface
-	plumbline versioned.Interface
-	forge     *forge.GitHub
 	receivers string // the URL of the receivers' Service
 }
 

@@ -7,9 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +15,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 const (
@@ -53,8 +52,8 @@ func (n *node) installPlumbline(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	n.forge = forge.New(forge.Options{Addr: forgeAddress, RefuseEarlyConclusion: true})
-	if err := n.forge.StartTLS(certificate); err != nil {
+	n.Forge = forge.New(forge.Options{Addr: forgeAddress, RefuseEarlyConclusion: true})
+	if err := n.Forge.StartTLS(certificate); err != nil {
 		return "", err
 	}
 	if err := n.createNamespace(ctx, plumblineNamespace); err != nil {
@@ -66,50 +65,25 @@ func (n *node) installPlumbline(ctx context.Context) (string, error) {
 	if err := n.apply(ctx, plumblineManifests); err != nil {
 		return "", err
 	}
-	app := n.forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-node")
-	_, err = n.kube.CoreV1().Secrets(plumblineNamespace).Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "plumbline-github-app"},
-		StringData: map[string]string{
-			"github-application-id": strconv.Itoa(
-				appID,
-			),
-			"github-private-key": app.PrivateKeyPEM,
-			"webhook.secret":     app.WebhookSecret,
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	n.App = n.Forge.CreateApp(appID, "plumbline", "", "webhook-secret-of-the-node")
+	if err := n.StoreApp(ctx); err != nil {
 		return "", err
 	}
 	seen, err := n.available(ctx, plumblineNamespace)
 	if err != nil {
 		return "", err
 	}
-	service, err := n.kube.CoreV1().Services(plumblineNamespace).Get(ctx, "plumbline-receiver", metav1.GetOptions{})
+	service, err := n.Kube.CoreV1().Services(plumblineNamespace).Get(ctx, "plumbline-receiver", metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}
 	n.receivers = fmt.Sprintf("http://%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port)
-	if err := until(ctx, "the Service reaches a receiver", func() error { return n.reach(ctx) }); err != nil {
+	// kube-proxy learns of Ready pods a moment after the API server.
+	reach := func() error { return installation.Answers(ctx, n.receivers+"/ready") }
+	if err := until(ctx, "the Service reaches a receiver", reach); err != nil {
 		return "", err
 	}
 	return seen, n.createRepositories(ctx)
-}
-
-// reach asks a receiver through the Service. kube-proxy learns of Ready pods a moment after the API
-// server.
-func (n *node) reach(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.receivers+"/ready", nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("/ready is answered %s", response.Status)
-	}
-	return errors.Join(err, response.Body.Close())
 }
 
 // createNamespace creates a namespace that enforces Pod Security restricted.
@@ -117,7 +91,7 @@ func (n *node) createNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{enforce: "restricted"}},
 	}
-	_, err := n.kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	_, err := n.Kube.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	return err
 }
 
@@ -127,7 +101,7 @@ func (n *node) trustForge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = n.kube.CoreV1().ConfigMaps(plumblineNamespace).Create(ctx, &corev1.ConfigMap{
+	_, err = n.Kube.CoreV1().ConfigMaps(plumblineNamespace).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: authorities}, Data: map[string]string{"git.crt": string(certificate)},
 	}, metav1.CreateOptions{})
 	return err
@@ -137,17 +111,14 @@ func (n *node) createRepositories(ctx context.Context) error {
 	if err := n.createNamespace(ctx, tenant); err != nil {
 		return err
 	}
-	repositories := n.plumbline.PipelinesascodeV1alpha1().Repositories(tenant)
+	repositories := n.Plumbline.PipelinesascodeV1alpha1().Repositories(tenant)
 	for _, name := range []string{"app", "quiet"} {
-		made := n.forge.CreateRepo("acme", name, forge.RepoOptions{})
-		_, err := repositories.Create(ctx, &pacv1alpha1.Repository{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: pacv1alpha1.RepositorySpec{URL: made.HTMLURL},
-		}, metav1.CreateOptions{})
-		if err != nil {
+		made := n.Forge.CreateRepo("acme", name, forge.RepoOptions{})
+		if _, err := n.Serve(ctx, tenant, name, pacv1alpha1.RepositorySpec{URL: made.HTMLURL}); err != nil {
 			return err
 		}
 	}
-	n.forge.Install(appID, "acme", busy, quiet)
+	n.Forge.Install(appID, "acme", busy, quiet)
 	for _, name := range []string{"app", "quiet"} {
 		err := until(ctx, "Repository "+name+" is Ready", func() error {
 			found, err := repositories.Get(ctx, name, metav1.GetOptions{})
@@ -167,7 +138,7 @@ func (n *node) createRepositories(ctx context.Context) error {
 // and no other pod.
 func (n *node) available(ctx context.Context, namespace string) (seen string, err error) {
 	err = until(ctx, "the Deployments of "+namespace+" are available", func() error {
-		deployments, err := n.kube.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+		deployments, err := n.Kube.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -176,16 +147,11 @@ func (n *node) available(ctx context.Context, namespace string) (seen string, er
 			want += *d.Spec.Replicas
 			if s := d.Status; s.ObservedGeneration != d.Generation || s.UpdatedReplicas != *d.Spec.Replicas ||
 				s.AvailableReplicas != *d.Spec.Replicas {
-				return fmt.Errorf(
-					"%s: %d of %d replicas are available, %d updated",
-					d.Name,
-					s.AvailableReplicas,
-					*d.Spec.Replicas,
-					s.UpdatedReplicas,
-				)
+				return fmt.Errorf("%s: %d of %d replicas are available, %d updated",
+					d.Name, s.AvailableReplicas, *d.Spec.Replicas, s.UpdatedReplicas)
 			}
 		}
-		pods, err := n.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		pods, err := n.Kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -203,9 +169,8 @@ func (n *node) available(ctx context.Context, namespace string) (seen string, er
 
 // complaints are the warnings that Kubernetes recorded in a namespace.
 func (n *node) complaints(namespace string) (err error) {
-	events, failed := n.kube.CoreV1().
-		Events(namespace).
-		List(context.Background(), metav1.ListOptions{FieldSelector: "type=Warning"})
+	warnings := metav1.ListOptions{FieldSelector: "type=Warning"}
+	events, failed := n.Kube.CoreV1().Events(namespace).List(context.Background(), warnings)
 	if failed != nil {
 		return failed
 	}

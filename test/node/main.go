@@ -49,11 +49,7 @@ type settings struct {
 func main() {
 	// A stage ends with the thread that started it (Pdeathsig), so this one stays.
 	runtime.LockOSThread()
-	only := flag.String(
-		"only",
-		".",
-		"a regular expression of scenarios; the node and the installations are always started",
-	)
+	only := flag.String("only", ".", "a regular expression of scenarios; the node and the installations are always started")
 	var s settings
 	flag.IntVar(&s.deliveries, "deliveries", 1000, "how many deliveries are sent during the rollout")
 	flag.DurationVar(&s.limit, "limit", 3*time.Minute, "the time limit of each scenario")

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // The files that the stage inside applies.
@@ -35,7 +35,9 @@ func (w *workshop) manifests(ctx context.Context) error {
 		return err
 	}
 	// Tekton's own containers in runs may then run in restricted namespaces.
-	configure(tekton, "feature-flags", "set-security-context", "true")
+	if err := installation.Configure(tekton, "feature-flags", "set-security-context", "true"); err != nil {
+		return err
+	}
 	text, err := withImages(tekton, digests)
 	if err != nil {
 		return err
@@ -72,15 +74,6 @@ func (w *workshop) installManifests(ctx context.Context, digests map[string]stri
 	return w.command(ctx, "hack/tools/chart", "go", "run", ".", "template", "-n", plumblineNamespace, "-f", file)
 }
 
-// configure sets a key of a ConfigMap.
-func configure(objects []*unstructured.Unstructured, name, key, value string) {
-	for _, object := range objects {
-		if object.GetKind() == "ConfigMap" && object.GetName() == name {
-			_ = unstructured.SetNestedField(object.Object, value, "data", key) // data is a map
-		}
-	}
-}
-
 // digests has the digest of each image in dir/images, by the name of its folder.
 func (w *workshop) digests() (map[string]string, error) {
 	folders, err := filepath.Glob(filepath.Join(w.dir, "images", "*"))
@@ -115,17 +108,12 @@ var (
 
 // withImages encodes objects and replaces their images by those in the node's store, by digest.
 func withImages(objects []*unstructured.Unstructured, digests map[string]string) ([]byte, error) {
-	var text bytes.Buffer
-	for _, object := range objects {
-		data, err := yaml.Marshal(object.Object)
-		if err != nil {
-			return nil, err
-		}
-		text.WriteString("---\n")
-		text.Write(data)
+	text, err := installation.Encode(objects)
+	if err != nil {
+		return nil, err
 	}
 	var unknown []string
-	replaced := built.ReplaceAllFunc(text.Bytes(), func(image []byte) []byte {
+	replaced := built.ReplaceAllFunc(text, func(image []byte) []byte {
 		name := filepath.Base(string(image))
 		if strings.Contains(string(image), "tektoncd/") {
 			name = "tekton-" + name

@@ -59,12 +59,8 @@ func TestProgramsHaveVersionOfAPIServer(t *testing.T) {
 		versions = append(versions, regexp.MustCompile(`\tk8s\.io/kubernetes (\S+)`).FindStringSubmatch(string(data))[1])
 	}
 	if versions[0] != versions[1] || !strings.Contains(cluster.KubernetesFlags, "gitVersion="+versions[0]+" ") {
-		t.Errorf(
-			"the node has %s, the test cluster %s, and both are built with %s",
-			versions[0],
-			versions[1],
-			cluster.KubernetesFlags,
-		)
+		t.Errorf("the node has %s, the test cluster %s, and both are built with %s",
+			versions[0], versions[1], cluster.KubernetesFlags)
 	}
 }
 
@@ -88,11 +84,8 @@ spec:
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if _, err := withImages(
-		objects,
-		map[string]string{"tekton-nop": "sha256:2"},
-	); err == nil ||
-		!strings.Contains(err.Error(), "cmd/controller") {
+	_, err = withImages(objects, map[string]string{"tekton-nop": "sha256:2"})
+	if err == nil || !strings.Contains(err.Error(), "cmd/controller") {
 		t.Errorf("an image that was not built: %v", err)
 	}
 }
@@ -111,9 +104,8 @@ func TestToolsImageIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(
-		filepath.Join(dir, "images/tools/blobs", strings.Replace(digests["tools"], ":", "/", 1)),
-	); err != nil {
+	blob := filepath.Join(dir, "images/tools/blobs", strings.Replace(digests["tools"], ":", "/", 1))
+	if _, err := os.Stat(blob); err != nil {
 		t.Errorf("the index names %v, which is no blob: %v", digests, err)
 	}
 	blobs, err := filepath.Glob(filepath.Join(dir, "images/tools/blobs/sha256/*"))

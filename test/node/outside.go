@@ -81,13 +81,8 @@ func conclude(rows []row, scenarios int, dir string) error {
 	}
 	_ = table.Flush()
 	if played := len(rows) - 1; failed > 0 || played != scenarios {
-		return fmt.Errorf(
-			"%d of %d scenarios were played, and %d rows failed; the logs are in %s/logs",
-			played,
-			scenarios,
-			failed,
-			dir,
-		)
+		return fmt.Errorf("%d of %d scenarios were played, and %d rows failed; the logs are in %s/logs",
+			played, scenarios, failed, dir)
 	}
 	return os.RemoveAll(dir)
 }

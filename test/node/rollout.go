@@ -33,7 +33,7 @@ type tally struct {
 // rollout restarts both Deployments as `kubectl rollout restart` does, while pushes come in through
 // the Service. It fails if one is not answered 202, or has not exactly one settled GitEvent.
 func (n *node) rollout(ctx context.Context) (string, error) {
-	n.forge.Commit(quiet, mainBranch, forge.Change{Files: map[string]string{"README.md": "no pipelines"}})
+	n.Forge.Commit(quiet, mainBranch, forge.Change{Files: map[string]string{"README.md": "no pipelines"}})
 	var t tally
 	var replaced time.Time
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -52,35 +52,24 @@ func (n *node) rollout(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%d of %d deliveries are accepted; the others: %v", len(t.accepted), n.deliveries, t.failures)
 	}
 	if t.last.Before(replaced) {
-		return "", fmt.Errorf(
-			"the rollout ended %v after the last delivery: send more with -deliveries",
-			replaced.Sub(t.last).Round(time.Second),
-		)
+		return "", fmt.Errorf("the rollout ended %v after the last delivery: send more with -deliveries",
+			replaced.Sub(t.last).Round(time.Second))
 	}
-	if err := until(
-		ctx,
-		"each accepted delivery has one settled GitEvent",
-		func() error { return n.unsettled(ctx, t.accepted) },
-	); err != nil {
+	settled := func() error { return n.unsettled(ctx, t.accepted) }
+	if err := until(ctx, "each accepted delivery has one settled GitEvent", settled); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf(
-		"0 of %d deliveries lost or refused, the slowest answered after %d ms; each has its settled GitEvent",
-		n.deliveries,
-		t.slowest.Milliseconds(),
-	), nil
+	return fmt.Sprintf("0 of %d deliveries lost or refused, the slowest answered after %d ms; each has its settled GitEvent",
+		n.deliveries, t.slowest.Milliseconds()), nil
 }
 
 // replace restarts both Deployments and returns when all old pods were gone.
 func (n *node) replace(ctx context.Context) (time.Time, error) {
 	for _, name := range []string{"plumbline-receiver", "plumbline-controller"} {
-		patch := fmt.Sprintf(
-			`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
-			time.Now().Format(time.RFC3339),
-		)
-		_, err := n.kube.AppsV1().
-			Deployments(plumblineNamespace).
-			Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+		patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+			time.Now().Format(time.RFC3339))
+		deployments := n.Kube.AppsV1().Deployments(plumblineNamespace)
+		_, err := deployments.Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 		if err != nil {
 			return time.Time{}, fmt.Errorf("restarting %s: %w", name, err)
 		}
@@ -97,7 +86,7 @@ func (n *node) deliverAll(ctx context.Context, t *tally) {
 		{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 10}},
 	}
 	installation.OpenLoop(ctx, pace, n.deliveries, func(i int, due time.Time) {
-		delivery := n.forge.PushDelivery(forge.PushEvent{Repo: quiet, Ref: "refs/heads/" + mainBranch})
+		delivery := n.Forge.PushDelivery(forge.PushEvent{Repo: quiet, Ref: "refs/heads/" + mainBranch})
 		err := post(ctx, clients[i%2], n.receivers, delivery)
 		t.Lock()
 		defer t.Unlock()
@@ -131,7 +120,7 @@ func post(ctx context.Context, client *http.Client, url string, d forge.Delivery
 
 // unsettled returns an error while a delivery has not exactly one GitEvent, which is settled.
 func (n *node) unsettled(ctx context.Context, guids []string) error {
-	list, err := n.plumbline.PlumblineV1alpha1().GitEvents(plumblineNamespace).List(ctx, metav1.ListOptions{})
+	list, err := n.Plumbline.PlumblineV1alpha1().GitEvents(plumblineNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}

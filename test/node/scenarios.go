@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -29,31 +28,16 @@ func scenarios() []scenario {
 		{"Tekton runs as pods", (*node).installTekton, true},
 		{"Plumbline runs as pods, and its Repository is Ready", (*node).installPlumbline, true},
 		{"Pod Security restricted", (*node).podSecurity, false},
-		{
-			"a step succeeds",
-			ends(pipeline{name: "succeeds", script: "echo the step ran in $HOSTNAME"}, "success", "", "the step ran in "),
-			false,
-		},
-		{
-			"a step exits with 3",
-			ends(pipeline{name: "exits", script: "echo broken; exit 3"}, "failure", "exited with code 3", "broken"),
-			false,
-		},
-		{
-			"an image cannot be pulled",
-			ends(pipeline{name: "no-image", image: registry + "/absent:1"}, "failure", "ImagePull", ""),
-			false,
-		},
-		{
-			"a step takes too much memory",
-			ends(pipeline{name: "memory", script: "exec tail /dev/zero", memory: "32Mi"}, "failure", "OOMKilled", ""),
-			false,
-		},
-		{
-			"the kubelet evicts a pod",
-			ends(pipeline{name: "fills", script: fill, volume: "8Mi"}, "failure", "exceeds the limit", ""),
-			false,
-		},
+		ends("a step succeeds", pipeline{name: "succeeds", script: "echo the step ran in $HOSTNAME"},
+			"success", "", "the step ran in "),
+		ends("a step exits with 3", pipeline{name: "exits", script: "echo broken; exit 3"},
+			"failure", "exited with code 3", "broken"),
+		ends("an image cannot be pulled", pipeline{name: "no-image", image: registry + "/absent:1"},
+			"failure", "ImagePull", ""),
+		ends("a step takes too much memory", pipeline{name: "memory", script: "exec tail /dev/zero", memory: "32Mi"},
+			"failure", "OOMKilled", ""),
+		ends("the kubelet evicts a pod", pipeline{name: "fills", script: fill, volume: "8Mi"},
+			"failure", "exceeds the limit", ""),
 		{"receivers and controllers are replaced under deliveries", (*node).rollout, false},
 	}
 }
@@ -121,8 +105,8 @@ spec:
 
 // ends is a scenario: a push starts a pipeline, whose check ends with a conclusion and says words.
 // log is what the step's log has.
-func ends(p pipeline, conclusion, words, log string) func(*node, context.Context) (string, error) {
-	return func(n *node, ctx context.Context) (string, error) {
+func ends(what string, p pipeline, conclusion, words, log string) scenario {
+	return scenario{what: what, play: func(n *node, ctx context.Context) (string, error) {
 		begin := time.Now()
 		sha, err := n.push(ctx, p)
 		if err != nil {
@@ -149,7 +133,7 @@ func ends(p pipeline, conclusion, words, log string) func(*node, context.Context
 			err = fmt.Errorf("the step's log is %q, want %q", text, log)
 		}
 		return seen + fmt.Sprintf("; its log: %q", strings.TrimSpace(text)), err
-	}
+	}}
 }
 
 // line is the first line of a text that has the words, shortened.
@@ -164,13 +148,10 @@ func line(text, words string) string {
 
 // push commits a pipeline, alone, and delivers the push to the receivers' Service.
 func (n *node) push(ctx context.Context, p pipeline) (sha string, err error) {
-	sha = n.forge.Commit(
-		busy,
-		mainBranch,
-		forge.Change{Files: map[string]string{".tekton/run.yaml": p.manifest()}, Message: p.name},
-	)
-	delivery := n.forge.PushDelivery(forge.PushEvent{Repo: busy, Ref: "refs/heads/" + mainBranch})
-	status, body, err := n.forge.Deliver(ctx, n.receivers, delivery)
+	change := forge.Change{Files: map[string]string{".tekton/run.yaml": p.manifest()}, Message: p.name}
+	sha = n.Forge.Commit(busy, mainBranch, change)
+	delivery := n.Forge.PushDelivery(forge.PushEvent{Repo: busy, Ref: "refs/heads/" + mainBranch})
+	status, body, err := n.Forge.Deliver(ctx, n.receivers, delivery)
 	if err != nil {
 		return "", fmt.Errorf("delivering a push: %w", err)
 	}
@@ -182,36 +163,27 @@ func (n *node) push(ctx context.Context, p pipeline) (sha string, err error) {
 
 // awaitCheck waits for the end of a pipeline's check.
 func (n *node) awaitCheck(ctx context.Context, sha, name string) (check forge.CheckRun, err error) {
-	err = n.forge.WaitFor(ctx, func(s *forge.State) bool {
+	err = n.Forge.WaitFor(ctx, func(s *forge.State) bool {
 		check, _ = s.Current(busy, sha, "Pipelines as Code CI / "+name)
 		return check.Status == "completed"
 	})
 	if err != nil {
-		err = fmt.Errorf(
-			"waiting for the check, which is %q %q: %w; %w",
-			check.Status,
-			check.Title,
-			err,
-			n.complaints(tenant),
-		)
+		err = fmt.Errorf("waiting for the check, which is %q %q: %w; %w",
+			check.Status, check.Title, err, n.complaints(tenant))
 	}
 	return check, err
 }
 
 // stepLog reads the log of the step that a commit started, through the API server and the kubelet.
 func (n *node) stepLog(ctx context.Context, sha string) (string, error) {
-	pods, err := n.kube.CoreV1().
-		Pods(tenant).
-		List(ctx, metav1.ListOptions{LabelSelector: "pipelinesascode.tekton.dev/sha=" + sha})
+	pods := n.Kube.CoreV1().Pods(tenant)
+	list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: "pipelinesascode.tekton.dev/sha=" + sha})
 	if err != nil {
 		return "", err
 	}
-	if len(pods.Items) != 1 {
-		return "", fmt.Errorf("%d pods of the commit, want 1", len(pods.Items))
+	if len(list.Items) != 1 {
+		return "", fmt.Errorf("%d pods of the commit, want 1", len(list.Items))
 	}
-	log, err := n.kube.CoreV1().
-		Pods(tenant).
-		GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{Container: "step-step"}).
-		DoRaw(ctx)
+	log, err := pods.GetLogs(list.Items[0].Name, &corev1.PodLogOptions{Container: "step-step"}).DoRaw(ctx)
 	return string(log), err
 }

@@ -27,16 +27,13 @@ func (n *node) podSecurity(ctx context.Context) (string, error) {
 			ObjectMeta: metav1.ObjectMeta{Name: "as-root"},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "shell", Image: toolsImage}}},
 		}
-		_, err := n.kube.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+		_, err := n.Kube.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "violates PodSecurity") {
 			return "", fmt.Errorf("%s answers %w to a pod that may run as root, want that it is forbidden", namespace, err)
 		}
 	}
-	return fmt.Sprintf(
-		"%d processes: user 65532, no capabilities, seccomp, read-only root; %d namespaces refuse a pod that may run as root",
-		processes,
-		len(namespaces),
-	), nil
+	return fmt.Sprintf("%d processes: user 65532, no capabilities, seccomp, read-only root; "+
+		"%d namespaces refuse a pod that may run as root", processes, len(namespaces)), nil
 }
 
 // restrained counts Plumbline's processes. Their state is what the kernel says.

@@ -17,10 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
+	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
 // socket is where containerd listens: below /run, because the path of a socket is limited.
@@ -93,11 +92,8 @@ func (n *node) boot(ctx context.Context) (string, error) {
 	if err := n.configure(); err != nil {
 		return "", err
 	}
-	if err := errors.Join(
-		n.etcd(),
-		n.start("containerd", "--config="+n.file("containerd.toml")),
-		n.apiServer(),
-	); err != nil {
+	err := errors.Join(n.etcd(), n.start("containerd", "--config="+n.file("containerd.toml")), n.apiServer())
+	if err != nil {
 		return "", err
 	}
 	if err := n.connect(ctx); err != nil {
@@ -121,26 +117,15 @@ func (n *node) etcd() error {
 
 func (n *node) apiServer() error {
 	certificate, key, accounts := n.file("node.crt"), n.file("node.key"), n.file("accounts.key")
-	return n.start(
-		"kube-apiserver",
-		"--etcd-servers=http://127.0.0.1:2379",
-		"--bind-address="+nodeAddress,
-		"--advertise-address="+nodeAddress,
-		"--secure-port=6443",
-		"--tls-cert-file="+certificate,
-		"--tls-private-key-file="+key,
-		"--token-auth-file="+n.file("tokens.csv"),
-		"--authorization-mode=Node,RBAC",
-		"--enable-admission-plugins=NodeRestriction",
+	return n.start("kube-apiserver", "--etcd-servers=http://127.0.0.1:2379",
+		"--bind-address="+nodeAddress, "--advertise-address="+nodeAddress, "--secure-port=6443",
+		"--tls-cert-file="+certificate, "--tls-private-key-file="+key, "--token-auth-file="+n.file("tokens.csv"),
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+accounts,
-		"--service-account-signing-key-file="+accounts,
-		"--kubelet-client-certificate="+certificate,
-		"--kubelet-client-key="+key,
-		"--kubelet-certificate-authority="+certificate,
-		"--kubelet-preferred-address-types=InternalIP",
-		"--service-cluster-ip-range="+services,
-	)
+		"--service-account-key-file="+accounts, "--service-account-signing-key-file="+accounts,
+		"--kubelet-client-certificate="+certificate, "--kubelet-client-key="+key,
+		"--kubelet-certificate-authority="+certificate, "--kubelet-preferred-address-types=InternalIP",
+		"--service-cluster-ip-range="+services)
 }
 
 func (n *node) controllers() error {
@@ -160,16 +145,13 @@ func (n *node) connect(ctx context.Context) (err error) {
 	if n.config, err = clientcmd.BuildConfigFromFlags("", n.file("admin.kubeconfig")); err != nil {
 		return err
 	}
-	n.config.QPS = -1 // no limit: the server decides
-	if n.kube, err = kubernetes.NewForConfig(n.config); err != nil {
-		return err
-	}
-	if n.plumbline, err = versioned.NewForConfig(n.config); err != nil {
+	n.Installation, err = installation.Adopt(n.config, installation.Options{Namespace: plumblineNamespace})
+	if err != nil {
 		return err
 	}
 	return until(ctx, "the API server is ready", func() error {
 		status := 0
-		result := n.kube.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
+		result := n.Kube.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).StatusCode(&status)
 		if status != http.StatusOK {
 			return fmt.Errorf("/readyz is answered %d: %w", status, errors.Join(result.Error(), errNotYet))
 		}
@@ -204,7 +186,7 @@ func (n *node) importImages(ctx context.Context) error {
 
 func (n *node) ready(ctx context.Context) (seen string, err error) {
 	err = until(ctx, "the node is Ready", func() error {
-		found, err := n.kube.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+		found, err := n.Kube.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -213,13 +195,8 @@ func (n *node) ready(ctx context.Context) (seen string, err error) {
 			version = "v1"
 		}
 		info := found.Status.NodeInfo
-		seen = fmt.Sprintf(
-			"kubelet %s, %s, kernel %s, cgroup %s",
-			info.KubeletVersion,
-			info.ContainerRuntimeVersion,
-			info.KernelVersion,
-			version,
-		)
+		seen = fmt.Sprintf("kubelet %s, %s, kernel %s, cgroup %s",
+			info.KubeletVersion, info.ContainerRuntimeVersion, info.KernelVersion, version)
 		for _, condition := range found.Status.Conditions {
 			if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
 				return nil

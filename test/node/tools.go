@@ -35,10 +35,8 @@ func writeTools(layout, busybox string) error {
 		"rootfs": object{"type": "layers", "diff_ids": []any{layerBlob["digest"]}},
 	})
 	const manifests = "application/vnd.oci.image.manifest.v1+json"
-	manifest := l.blob(
-		manifests,
-		object{"schemaVersion": 2, "mediaType": manifests, "config": config, "layers": []any{layerBlob}},
-	)
+	manifest := l.blob(manifests,
+		object{"schemaVersion": 2, "mediaType": manifests, "config": config, "layers": []any{layerBlob}})
 	l.file("index.json", object{"schemaVersion": 2, "manifests": []any{manifest}})
 	l.file("oci-layout", object{"imageLayoutVersion": "1.0.0"})
 	return l.err
@@ -100,9 +98,8 @@ func toolsLayer(busybox string) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range applets() {
-		if err := w.WriteHeader(
-			&tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777},
-		); err != nil {
+		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: "bin/" + name, Linkname: "busybox", Mode: 0o777}
+		if err := w.WriteHeader(link); err != nil {
 			return nil, err
 		}
 	}
