@@ -19,7 +19,7 @@ func TestRunToken(t *testing.T) {
 		want    Permissions
 		denied  []string
 	}{
-		"nobody asks": {
+		"no permission is requested": {
 			allowed: "checks: write", want: Permissions{"contents": "read", "metadata": "read"},
 		},
 		"nothing is allowed unless it is set": {

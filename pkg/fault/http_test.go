@@ -117,7 +117,7 @@ func TestFromHTTPRefusals(t *testing.T) {
 			`{"message":"Resource not accessible by integration"}`, nil,
 			&Error{Class: Operator, Reason: "PermissionMissing",
 				Message: "POST /x: 403 Resource not accessible by integration (the request needs the permissions checks=write)"}},
-		{"G7, G8: a 404 nobody interpreted is the operator's", "GET", 404, "X-RateLimit-Remaining: 0",
+		{"G7, G8: a 404 without an interpretation is the operator's", "GET", 404, "X-RateLimit-Remaining: 0",
 			`{"message":"Not Found"}`, nil,
 			&Error{Class: Operator, Reason: "NotFound",
 				Message: "GET /x: 404 Not Found (it does not exist or the credentials may not see it)"}},

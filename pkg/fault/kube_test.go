@@ -243,9 +243,9 @@ func TestFromKubeOutages(t *testing.T) {
 			fmt.Errorf("client rate limiter Wait returned an error: %w", context.DeadlineExceeded),
 			Error{Class: Transient, Reason: "Timeout", Unknown: true}},
 		{"K36: our own shutdown is transient", VerbRead, context.Canceled, Error{Class: Transient, Reason: "Canceled"}},
-		{"rule 2: a code nobody expects concludes nothing", VerbCreate, status(418, "", "teapot", ""),
+		{"rule 2: an unexpected code concludes nothing", VerbCreate, status(418, "", "teapot", ""),
 			Error{Class: Transient, Reason: "UnknownAnswer", Unknown: true}},
-		{"rule 2: an error nobody knows concludes nothing", VerbCreate, errors.New("boom"),
+		{"rule 2: an unknown error concludes nothing", VerbCreate, errors.New("boom"),
 			Error{Class: Transient, Reason: "Unreachable", Unknown: true}},
 	})
 }

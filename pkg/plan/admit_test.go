@@ -88,7 +88,7 @@ func TestAuthorAndActorNeedWriteAccess(t *testing.T) {
 		},
 		"a version before recorded it, an untrusted user did": {by(""), "author", "stranger", pends,
 			[]string{"access of author", "actor", "access of stranger", "ownership of stranger"}},
-		"nobody knows who acted": {
+		"the user who acted is unknown": {
 			by(""), "author", "", pends, []string{"access of author", "actor"},
 		},
 	} {

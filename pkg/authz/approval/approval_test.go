@@ -89,7 +89,7 @@ func TestDecide(t *testing.T) {
 			said, first, []Head{pushed(first, "", 1, 7)}, "Nothing that was received",
 		},
 		"nothing is known": {said, first, nil, "/ok-to-test " + first},
-		"nobody knows when it was written": {
+		"the time of writing is unknown": {
 			Comment{Received: at(6)}, first, []Head{seen(first, 1)}, "does not say when",
 		},
 		"it names the head": {naming(first), first, []Head{seen(first, 1)}, ""},

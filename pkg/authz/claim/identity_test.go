@@ -66,7 +66,7 @@ func TestIdentify(t *testing.T) {
 		"an account is learnt": {
 			"", status{Bound: bound(v1alpha1.ProjectIdentity{ID: 41}, "1")}, ours, status{Bound: bound(ours, "1")}, nil,
 		},
-		"a Repository made anew is not bound": {
+		"a recreated Repository is not bound": {
 			"", status{Bound: bound(ours, "0"), Refused: bound(theirs, "0")}, theirs, status{Bound: bound(theirs, "1")}, nil,
 		},
 		"a confirmation binds": {

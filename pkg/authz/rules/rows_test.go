@@ -32,8 +32,8 @@ func pulls() map[string]row {
 			asked: list("author writer", "author owner"), reason: "counts as"},
 		"or its account is trusted": {in: here().trusts(), facts: list("author trusted"), want: Allowed,
 			asked: list("author trusted"), reason: "counts as"},
-		"or somebody has approved the commit":    {in: here().approved(), want: Allowed, reason: "has done so"},
-		"that of an App is allowed, nobody asks": {in: here().app(), want: Allowed, reason: "its author is an App"},
+		"or somebody has approved the commit":         {in: here().approved(), want: Allowed, reason: "has done so"},
+		"that of an App is allowed without a look-up": {in: here().app(), want: Allowed, reason: "its author is an App"},
 		"an App's from a fork is not approved": {in: fork().app(), asked: list("author writer", "author owner"),
 			reason: "The author of the pull request has no write access"},
 		"a pull request from a fork by an untrusted user is not approved": {
@@ -72,7 +72,7 @@ func pulls() map[string]row {
 		},
 		"but no push": {in: push().restricted(), want: Allowed,
 			reason: "can push"},
-		"an input that nobody filled is not approved": {reason: "No rule allows"},
+		"an empty input is not approved": {reason: "No rule allows"},
 		"an unknown trigger is not approved": {
 			in: Input{Trigger: "workflow_run", SameRepository: true}, reason: "No rule allows",
 		},

@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 		"no placeholder":                      {"{{ }} }} {{", "{{ }} }} {{"},
 		"a variable with and without spaces":  {"{{ revision }}{{revision}}{{	revision }}", "abc123abc123abc123"},
 		"an empty variable is the empty text": {"<{{ git_tag }}>", "<>"},
-		"what nobody knows stays as it is": {
+		"an unknown name stays as it is": {
 			"{{ nobody }} {{ .Values.x }} {{x}}", "{{ nobody }} {{ .Values.x }} {{x}}",
 		},
 		"pull_request_number of a push without one": {"{{ pull_request_number }}", "{{ pull_request_number }}"},

@@ -181,9 +181,9 @@ func (w *planner) checkEvent() error {
 	case w.given("push") && branch != "":
 		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", branch)
 	case w.given("tag") && branch != "":
-		return fmt.Errorf("%s is a branch of a pull request, and --tag pushes a tag", branch)
+		return fmt.Errorf("%s is a branch of a pull request, and --tag pushes a tag: leave one out", branch)
 	case w.given("tag") && w.given("number"):
-		return errors.New("--number is that of a pull request, and --tag pushes a tag")
+		return errors.New("--number is that of a pull request, and --tag pushes a tag: leave one out")
 	}
 	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
 }

@@ -38,7 +38,8 @@ func TestRefused(t *testing.T) {
 			args: []string{"--push", "--base=main"}, want: "--base is a branch of a pull request, and --push is a push",
 		},
 		"a tag of a branch": {
-			args: []string{"--tag=v1", "--head=x"}, want: "--head is a branch of a pull request, and --tag pushes a tag",
+			args: []string{"--tag=v1", "--head=x"},
+			want: "--head is a branch of a pull request, and --tag pushes a tag: leave one out",
 		},
 		"a tag with a number": {
 			args: []string{"--tag=v1", "--number=1"}, want: "--number is that of a pull request",

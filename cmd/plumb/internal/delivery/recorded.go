@@ -83,7 +83,7 @@ func validName(name string) bool {
 func objectHeaders(data []byte) (http.Header, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
-		return nil, fmt.Errorf("the headers start like a JSON object and are none: are they complete? (%w)", err)
+		return nil, fmt.Errorf("the headers start with { but are not a JSON object: copy all of them (%w)", err)
 	}
 	header := http.Header{}
 	for name, raw := range all {

@@ -78,7 +78,7 @@ func TestRecordedRefuses(t *testing.T) {
 		},
 		"a payload that is none": {"hello", githubPage, "the payload is not JSON"},
 		"headers that are cut in half": {
-			push, gitlabObject[:40], "start like a JSON object and are none: are they complete?",
+			push, gitlabObject[:40], "start with { but are not a JSON object: copy all of them",
 		},
 		"headers of another service": {
 			push, "X-Gitea-Event: push\nX-Gitea-Event-Type: push\nX-GitHub-Event: push",

@@ -118,7 +118,7 @@ func TestCreateRefusesTokensThatCannotReport(t *testing.T) {
 	}{
 		"it may only read":     {func(e *env) string { return e.token(gitlab.Maintainer, gitlab.ScopeReadAPI) }, `the scopes "read_api"`},
 		"its role is Reporter": {func(e *env) string { return e.token(gitlab.Reporter) }, "less than the role Developer"},
-		"it is of nobody":      {func(*env) string { return "glpat-unknown" }, "GitLab refuses the token"},
+		"it is unknown":        {func(*env) string { return "glpat-unknown" }, "GitLab refuses the token"},
 		"it is for other project": {func(e *env) string {
 			e.git.CreateProject("x/y", gitlab.ProjectOptions{})
 			return e.git.CreateToken(gitlab.NewToken{Project: "x/y"}).Value

@@ -63,7 +63,7 @@ func TestMissingTeamSetsTheCondition(t *testing.T) {
 	step("one is missing, and somebody else has written", missing, 2, both, map[string]string{"gone": gone, "there": ""})
 	step("it is missing still", missing, 0, both, map[string]string{"gone": gone})
 	step("another one is there", missing, 0, both, map[string]string{"there": ""})
-	step("nobody asks", missing, 0, both, nil)
+	step("no team is read", missing, 0, both, nil)
 	step("it is there", found, 1, both, map[string]string{"gone": ""})
 	step("and remains", found, 0, both, map[string]string{"gone": "", "there": ""})
 	step("it is gone again", missing, 1, both, map[string]string{"gone": gone})
