@@ -81,7 +81,7 @@ soak: binaries ## restart receivers for MINUTES=30 and count what a client sees 
 OUTAGES ?= 10s,60s,10m
 
 .PHONY: missed
-missed: binaries ## nobody can record deliveries for OUTAGES=10s,60s,10m; fails when one does not run once within a minute of the end (GitLab: two)
+missed: binaries ## no receiver can record deliveries for OUTAGES=10s,60s,10m; fails when one does not run once within a minute of the end (GitLab: two)
 	go test ./test/e2e -run '^(TestUndeliveredEventsRunAfterOutage|TestGitLabRedeliversUndelivered)$$' -v -timeout 40m -missed '$(OUTAGES)'
 
 .PHONY: unit
@@ -139,7 +139,7 @@ EVENTS ?= 200
 
 .PHONY: limits
 limits: MINUTES = 6
-limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES=6 while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, something is pruned too early, or nobody has made one of those calls
+limits: binaries ## EVENTS=200 random deliveries of SEED=1 in MINUTES=6 while concurrency_limits change and controllers are killed at each kind of call; fails when more run than may, in the wrong order, something is pruned too early, or one of those calls was never made
 	go run ./test/campaign/cmd/campaign -seed $(SEED) -minutes $(MINUTES) -limits $(EVENTS) -acts '$(ACTS)'
 
 SCENARIOS ?= 100

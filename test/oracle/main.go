@@ -69,7 +69,7 @@ func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.D
 	if err != nil {
 		return fmt.Errorf("%w\nthe logs are in %s", err, stage.Dir)
 	}
-	fmt.Printf("%d scenarios in %s: everything that differs is meant\n", len(scenarios),
+	fmt.Printf("%d scenarios in %s: every difference is intended\n", len(scenarios),
 		time.Since(begin).Round(time.Second))
 	return nil
 }

@@ -3,7 +3,7 @@
 // Command release turns a directory with images, programs and the chart into a release, and pushes
 // the images of a release; hack/release.sh and make publish call it.
 //
-//	release write -dir dist/release -source . -version v0.1.0 -registry ghcr.io/plumbline-ci/plumbline -commit <SHA>
+//	release write -dir dist/release -source . -version v0.1.0 -registry REGISTRY -commit SHA
 //	release push -dir dist/release -version v0.1.0
 package main
 
