@@ -44,6 +44,7 @@ func (in Input) ended(c *Check, run RunState) {
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
 	if c.Conclusion == Failure {
+		c.Title = failedTitle(result.Verdict, result.Cause)
 		c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
 	}
 	in.cancelled(c, run)

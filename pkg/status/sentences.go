@@ -2,6 +2,12 @@
 
 package status
 
+import (
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
 // The titles of checks. Those of Pipelines-as-Code have its words: people and tools know them.
 const (
 	titleStarted   = "CI has Started"
@@ -17,6 +23,27 @@ const (
 	titleApproved  = "Approved"
 	titleDecided   = "Decided"
 )
+
+// The titles of failed checks whose cause is known.
+const (
+	titleFailedBy = "Failed: %s"
+	titleCluster  = "Cluster problem: %s. Your change is not the cause."
+)
+
+// failedTitle returns the title of a failed check.
+func failedTitle(verdict v1alpha1.Verdict, cause string) string {
+	switch {
+	case cause == "":
+		return titleFailed
+	case verdict == v1alpha1.VerdictInfrastructure:
+		return fmt.Sprintf(titleCluster, cause)
+	}
+	return fmt.Sprintf(titleFailedBy, cause)
+}
+
+func exited(step, task string, exit int32) string {
+	return fmt.Sprintf("step %s of task %s exited with code %d", code(step), code(task), exit)
+}
 
 // What a summary says of a pipeline, whose name it begins with.
 const (

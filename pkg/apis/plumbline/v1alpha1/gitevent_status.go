@@ -185,6 +185,19 @@ const (
 	OutcomeSkipped Outcome = "Skipped"
 )
 
+// Verdict is who has to act on a failure. A Verdict that a version does not know counts as
+// VerdictUnknown.
+type Verdict string
+
+const (
+	// VerdictAuthor means that the change or the pipeline is the cause.
+	VerdictAuthor Verdict = "author"
+	// VerdictInfrastructure means that the cluster or a service that it needs is the cause.
+	VerdictInfrastructure Verdict = "infrastructure"
+	// VerdictUnknown means that the status of the PipelineRun does not tell.
+	VerdictUnknown Verdict = "unknown"
+)
+
 // Result is the terminal state of a PipelineRun.
 type Result struct {
 	// How the PipelineRun ended.
@@ -207,4 +220,11 @@ type Result struct {
 	// What failed, in one line of plain text, for Git services that show only one line.
 	// +optional
 	Brief string `json:"brief,omitempty"`
+	// Whose fault a failure is: author, infrastructure or unknown. It is empty if the PipelineRun
+	// did not fail, and in results that an older version stored.
+	// +optional
+	Verdict Verdict `json:"verdict,omitempty"`
+	// What failed, in a few words of plain text: the title of the check is made from it.
+	// +optional
+	Cause string `json:"cause,omitempty"`
 }
