@@ -251,6 +251,9 @@ type Run struct {
 	Secret string
 	// Refused says what its author has to fix, nil if nothing.
 	Refused *v1alpha1.Refusal
+	// Unmatched is the clause of the pipeline's annotations that does not match, if it is not
+	// started and has a check that says so. It is never created. Empty for every other run.
+	Unmatched string
 	// Unresolved is true while something that it refers to cannot be read; Wait says why, in the
 	// attempt in which that happened.
 	Unresolved bool

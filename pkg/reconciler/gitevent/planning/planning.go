@@ -201,6 +201,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 			Secret:     run.Secret,
 			Refused:    run.Refused,
 			Unresolved: run.Unresolved,
+			Unmatched:  unmatched(&run),
 		})
 	}
 	return before

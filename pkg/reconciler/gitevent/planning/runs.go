@@ -27,6 +27,11 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
 		})
+		if run.Unmatched != "" {
+			runs[i].Result = &v1alpha1.Result{
+				Outcome: v1alpha1.OutcomeSkipped, Reason: v1alpha1.ReasonUnmatched, Message: run.Unmatched,
+			}
+		}
 		if run.Keep != nil {
 			runs[i].MaxKeepRuns = &run.Keep.Most
 		}
@@ -60,4 +65,12 @@ func manifestsOf(made *plan.Plan) []plans.Manifest {
 		}
 	}
 	return manifests
+}
+
+// unmatched returns the plan's Unmatched of a stored run.
+func unmatched(run *v1alpha1.Run) string {
+	if run.Result == nil || run.Result.Reason != v1alpha1.ReasonUnmatched {
+		return ""
+	}
+	return run.Result.Message
 }
