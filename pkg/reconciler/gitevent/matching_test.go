@@ -185,7 +185,7 @@ func TestExpressionErrorFailsOnlyItsPipeline(t *testing.T) {
 	}
 	for _, check := range w.git.checks {
 		if bad := strings.HasSuffix(check.Name, "/ bad"); bad != (check.Conclusion == status.Failure) ||
-			bad != strings.Contains(check.Text, "on-cel-expression: 1:20: undeclared reference to 'nothing'") {
+			bad != strings.Contains(check.Text, "on-cel-expression: 1:20: nothing is not defined") {
 			t.Errorf("%s: %s %s", check.Name, check.Conclusion, check.Text)
 		}
 	}

@@ -173,7 +173,7 @@ func TestPlanShowsMistakes(t *testing.T) {
 		".tekton/d.yaml": strings.Replace(run("d", "on-event: pull_request", "on-target-branch: main"), "spec: {",
 			"spec: {timeouts: {pipeline: 1 hour}, ", 1),
 	})
-	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: undeclared reference to 'taget_branch' (in container '')
+	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: taget_branch is not defined. Did you mean target_branch?
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
    |                                                   ^
 .tekton/b.yaml:1:1: error: this is not YAML: mapping values are not allowed in this context
