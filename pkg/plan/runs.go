@@ -20,7 +20,7 @@ func (r *runs) named(name string) *Run {
 // started returns the number of runs of pipelines that the event starts, or that are refused.
 func (r *runs) started() (n int) {
 	for i := range r.all {
-		if r.all[i].Unmatched == "" {
+		if !r.all[i].Unmatched() {
 			n++
 		}
 	}
@@ -47,7 +47,7 @@ func (r *runs) put(run Run) {
 // check of its own.
 func (r *runs) distinct(run *Run, file string) error {
 	for i := range r.all {
-		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline && other.Unmatched == "" {
+		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline && !other.Unmatched() {
 			name := run.Pipeline
 			run.Pipeline = file
 			return fault.Invalidf(

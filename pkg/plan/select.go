@@ -61,7 +61,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 
 // matches reports whether a definition's annotations match the event. unmatched is true if they do
 // not and a check has to say so.
-func (d *draft) matches(definition resolve.Definition) (selection match.Selection, unmatched bool, err error) {
+func (d *draft) matches(definition resolve.Definition) (_ match.Selection, unmatched bool, _ error) {
 	decide := match.Select
 	switch {
 	case d.isRemark():

@@ -49,7 +49,8 @@ func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
 			continue
 		}
 		d.runs.all = append(d.runs.all, Run{
-			Pipeline: name, Namespace: d.spec.Repository.Namespace, Name: c.run, Unmatched: c.selection.Reason,
+			Pipeline: name, Namespace: d.spec.Repository.Namespace, Name: c.run,
+			Refused: &v1alpha1.Refusal{Reason: v1alpha1.ReasonUnmatched, Message: c.selection.Reason},
 		})
 	}
 }

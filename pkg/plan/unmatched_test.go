@@ -20,7 +20,7 @@ import (
 // unmatched returns the names of the checks that say that a pipeline is not started.
 func unmatched(made *plan.Plan) (names []string) {
 	for _, run := range made.Runs {
-		if run.Unmatched != "" {
+		if run.Unmatched() {
 			names = append(names, run.Pipeline)
 		}
 	}
@@ -84,7 +84,7 @@ func TestUnmatchedPipelinesGetChecks(t *testing.T) {
 	w := &env{files: monorepo()[1:], changed: git.Changes{Modified: []string{"README.md"}}}
 	made := w.make(t, reporting(push(), pacv1alpha1.UnmatchedPaths))
 	if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != "NoMatch" || len(made.Runs) != 4 ||
-		made.Runs[0].Unmatched != "on-path-change [src/**] matches no changed file (changed: README.md)" {
+		made.Runs[0].Refused.Message != "on-path-change [src/**] matches no changed file (changed: README.md)" {
 		t.Errorf("%s, %s: %+v, want it ignored with four checks", made.Disposition, made.Reason, made.Runs)
 	}
 }

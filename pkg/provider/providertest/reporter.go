@@ -196,7 +196,8 @@ func testNewestRun(t *testing.T, w Env) {
 	}
 }
 
-// testYields: a check that a pipeline is not started never hides a result, and a result replaces it.
+// testYields: a check that a pipeline is not started never hides a result, and a result replaces
+// it.
 func testYields(t *testing.T, w Env) {
 	r := report(t, w)
 	yields := ended(status.Skipped)

@@ -169,7 +169,7 @@ func (r *Report) row(decision v1alpha1.Decision, run *plan.Run) Row {
 	switch {
 	case decision.Open:
 		row.Starts = Unknown
-	case run == nil, run.Unmatched != "":
+	case run == nil, run.Unmatched():
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
 		row.Error = &Error{

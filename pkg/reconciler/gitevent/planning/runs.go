@@ -27,9 +27,9 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
 		})
-		if run.Unmatched != "" {
-			runs[i].Result = &v1alpha1.Result{
-				Outcome: v1alpha1.OutcomeSkipped, Reason: v1alpha1.ReasonUnmatched, Message: run.Unmatched,
+		if run.Unmatched() {
+			runs[i].Refused, runs[i].Result = nil, &v1alpha1.Result{
+				Outcome: v1alpha1.OutcomeSkipped, Reason: run.Refused.Reason, Message: run.Refused.Message,
 			}
 		}
 		if run.Keep != nil {
@@ -67,10 +67,10 @@ func manifestsOf(made *plan.Plan) []plans.Manifest {
 	return manifests
 }
 
-// unmatched returns the plan's Unmatched of a stored run.
-func unmatched(run *v1alpha1.Run) string {
+// refusalOf returns the plan's Refused of a stored run.
+func refusalOf(run *v1alpha1.Run) *v1alpha1.Refusal {
 	if run.Result == nil || run.Result.Reason != v1alpha1.ReasonUnmatched {
-		return ""
+		return run.Refused
 	}
-	return run.Result.Message
+	return &v1alpha1.Refusal{Reason: run.Result.Reason, Message: run.Result.Message}
 }
