@@ -61,7 +61,7 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 
 // matches reports whether a definition's annotations match the event. unmatched is true if they do
 // not and a check has to say so.
-func (d *draft) matches(definition resolve.Definition) (_ match.Selection, unmatched bool, _ error) {
+func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmatched bool, err error) {
 	decide := match.Select
 	switch {
 	case d.isRemark():
@@ -73,15 +73,15 @@ func (d *draft) matches(definition resolve.Definition) (_ match.Selection, unmat
 	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
-		return match.Selection{}, false, err
+		return s, false, err
 	}
 	pipeline := match.Pipeline{Name: definition.Name, Annotations: annotations}
 	decision, err := decide(d.facts.event, pipeline)
 	if err != nil {
-		return match.Selection{}, false, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
+		return s, false, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
 	}
 	if decision.Needs.Any() {
-		return match.Selection{}, false, &template.Unknown{Needs: decision.Needs}
+		return s, false, &template.Unknown{Needs: decision.Needs}
 	}
 	return decision, !decision.Selected && d.showsUnmatched(pipeline), nil
 }
