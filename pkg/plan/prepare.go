@@ -114,11 +114,8 @@ func (d *draft) lintNote(manifest []byte, definition resolve.Definition) string 
 // required check with that name shows the refusal. A placeholder whose value cannot be read now
 // stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
-	scope := d.facts.scope
-	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
-	known := scope.Known(run.Pipeline)
-	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
-	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
+	known := d.knownName(ctx, run.Pipeline)
+	if known == run.Pipeline {
 		return
 	}
 	run.Pipeline = known

@@ -147,6 +147,22 @@ func Select(ev Event, p Pipeline) (Selection, error) {
 	return d, nil
 }
 
+// OnlyPaths reports whether a pipeline that does not match would match another list of changed
+// files: everything else matches, or does not matter.
+func OnlyPaths(ev Event, p Pipeline) bool {
+	ev.Changed = nil
+	d, err := Select(ev, p)
+	return err == nil && d.Needs.Changed
+}
+
+// Automatic reports whether events of this Repository may start the pipeline without being asked to
+// by name.
+func Automatic(ev Event, p Pipeline) bool {
+	_, lists := p.Annotations[pipelinesascode.OnEvent]
+	_, expression := p.Annotations[pipelinesascode.OnCELExpression]
+	return (lists || expression) && elsewhere(ev, p.Annotations).Reason == ""
+}
+
 func decide(ev Event, annotations map[string]string) (Selection, error) {
 	if d := elsewhere(ev, annotations); d.Reason != "" {
 		return d, nil

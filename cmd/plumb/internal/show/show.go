@@ -173,7 +173,7 @@ func (r *Report) row(decision v1alpha1.Decision, run *plan.Run) Row {
 	switch {
 	case decision.Open:
 		row.Starts = Unknown
-	case run == nil:
+	case run == nil, run.Unmatched():
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
 		row.Error = &Error{
