@@ -49,10 +49,9 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
-		notes := []string{
-			run.Note, d.approvalNote(), d.tokenNote(made), d.unknownNote(c.definition),
-			d.lintNote(run.Manifest, c.definition),
-		}
+		dropped := annotations.Dropped(c.definition, d.set.UnknownIn(c.definition))
+		idle := annotations.Idle(c.definition, d.facts.scope.Misspelt(string(run.Manifest)))
+		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), dropped, idle}
 		run.Note = strings.Join(strings.Fields(strings.Join(notes, " ")), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
@@ -67,47 +66,6 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	}
 	d.runs.put(run)
 	return d.runs.named(run.Name)
-}
-
-// maxNotes is how many unknown fields, or annotations and placeholders without effect, a note has.
-const maxNotes = 3
-
-// unknownNote returns a note for the author about fields that do not exist, empty if all do.
-func (d *draft) unknownNote(definition resolve.Definition) string {
-	unknown, more := d.set.UnknownIn(definition), ""
-	if len(unknown) == 0 {
-		return ""
-	}
-	if len(unknown) > maxNotes {
-		unknown, more = unknown[:maxNotes], fmt.Sprintf(" and %d more", len(unknown)-maxNotes)
-	}
-	names := make([]string, len(unknown))
-	for i, field := range unknown {
-		names[i] = shown(field.Path)
-	}
-	all := strings.Join(names, ", ") + more
-	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
-}
-
-// lintNote returns a note for the author about annotations and placeholders that have no effect.
-func (d *draft) lintNote(manifest []byte, definition resolve.Definition) string {
-	var all []string
-	for _, finding := range match.Lint(definition.Annotations) {
-		all = append(all, shown(finding.Says))
-	}
-	for _, name := range d.facts.scope.Misspelt(string(manifest)) {
-		all = append(all, name.Says())
-	}
-	if len(all) == 0 {
-		return ""
-	}
-	note := "Without effect in " + definition.File + ":"
-	for _, says := range all[:min(len(all), maxNotes)] {
-		if note += " " + says; !strings.HasSuffix(says, "?") {
-			note += "."
-		}
-	}
-	return note
 }
 
 // nameRefused gives the check of a refused pipeline the name that its run would have had, so that a

@@ -42,7 +42,7 @@ func TestLint(t *testing.T) {
 		"tags of a push": {annotated("on-event", "[push]", "on-target-branch", "refs/tags/v*"), ""},
 		"labels of a push": {annotated("on-event", "[push]", "on-target-branch", "main", "on-label", "ready"),
 			"on-label never matches: only pull requests have labels, and on-event is [push]"},
-		"placeholders": {annotated("on-event", "{{ x }}", "on-target-branch", "{{ y", "on-label", "ready"), ""},
+		"placeholders":        {annotated("on-event", "{{ x }}", "on-target-branch", "{{ y", "on-label", "ready"), ""},
 		"what Select refuses": {annotated("on-event", "[]", "on-target-branch", "a b"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
