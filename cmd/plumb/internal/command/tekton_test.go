@@ -101,7 +101,8 @@ func TestTektonIsNotAskedAboutSecrets(t *testing.T) {
 	})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "--repository=repository.yaml")
 	if got.code != exitAuthor || !strings.Contains(got.out, "\na         yes ") ||
-		!strings.Contains(got.out, "\nb         no      Tekton would refuse it: missing field(s)") {
+		!strings.Contains(got.out, "\nb         no      error, see above") ||
+		!strings.Contains(got.said, "error: Tekton would refuse it: missing field(s)") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }
