@@ -109,6 +109,7 @@ func fitRun(run *Run, share int) {
 	if result := run.Result; result != nil {
 		result.Reason, result.Message = cut(result.Reason, maxWord), cut(result.Message, share/8)
 		result.Text, result.Brief = cut(result.Text, reportLimit(share)), cut(result.Brief, share/8)
+		result.Cause = cut(result.Cause, maxStub)
 	}
 }
 
