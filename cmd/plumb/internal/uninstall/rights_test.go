@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -45,11 +47,13 @@ func TestRunNamesAllMissingRightsBeforeItChangesAnything(t *testing.T) {
 		"Helm deletes the objects": {[]string{"delete clusterroles"}, nil, Leave, "ci", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			deployment := controller(system)
+			objects := []runtime.Object{controller(system)}
 			if test.helm != "" {
-				deployment.Annotations = map[string]string{releaseAnnotation: test.helm}
+				objects = append(objects, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Namespace: system, Name: "plumbline", Annotations: map[string]string{"meta.helm.sh/release-name": test.helm},
+				}})
 			}
-			e := newEnv(t, []runtime.Object{deployment}, gitEvent("gh-1", running))
+			e := newEnv(t, objects, gitEvent("gh-1", running))
 			e.allow(test.lacks...)
 			e.Yes, e.CloseChecks = test.yes, test.closes
 			err := e.Uninstaller.Run(t.Context())
