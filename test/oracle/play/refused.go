@@ -37,7 +37,8 @@ spec:
 `
 
 // RefusedPatch returns the check that Pipelines-as-Code shows after Tekton's admission webhook was
-// dead between the create of a PipelineRun and the first patch of it, and the PipelineRun succeeded.
+// dead between the create of a PipelineRun and the first patch of it, and the PipelineRun
+// succeeded.
 func (s *Stage) RefusedPatch(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, refusedFor)
 	defer cancel()
