@@ -58,6 +58,7 @@ func (in Input) ended(c *Check, run RunState) {
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}
+	withLog(c, result.Log)
 }
 
 // started sets the check of a run that exists. It sets no start time: that depends on whether the

@@ -25,10 +25,13 @@ import (
 
 // Cluster is how the reconciler reaches the API server.
 type Cluster struct {
-	Plumbline    plumblineclient.PlumblineV1alpha1Interface
-	PaC          pacclient.PipelinesascodeV1alpha1Interface
-	Tekton       Tekton
-	Kube         corev1client.CoreV1Interface
+	Plumbline plumblineclient.PlumblineV1alpha1Interface
+	PaC       pacclient.PipelinesascodeV1alpha1Interface
+	Tekton    Tekton
+	Kube      corev1client.CoreV1Interface
+	// Logs reads pods, their logs and the Secrets that they name: with connections of its own,
+	// because logs may hang.
+	Logs         corev1client.CoreV1Interface
 	Open         Open
 	Repositories paclisters.RepositoryLister
 	Claims       listers.RepositoryClaimLister
