@@ -94,8 +94,7 @@ func cluster(ctx context.Context) deps.Cluster {
 			Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
 				Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 		},
-		Kube:         kubeclient.Get(ctx).CoreV1(),
-		Logs:         logsClient(injection.GetConfig(ctx)),
+		Kube:         deps.Kube{CoreV1Interface: kubeclient.Get(ctx).CoreV1(), Logs: logsClient(injection.GetConfig(ctx))},
 		Repositories: repositoryinformer.Get(ctx).Lister(),
 		Recorder:     kubeevents.Recorder(ctx),
 		Clock:        clock.RealClock{},

@@ -75,12 +75,11 @@ const (
 // logLimit returns the limit of one run's log.
 func logLimit(share int) int { return share / 16 }
 
-// LogLimit returns of how many failed steps of a run the log is stored, and how many bytes one of
-// them may have. It is half of the limit in JSON, the other half being for escapes.
-func LogLimit(s *GitEventStatus) (steps, bytes int) {
+// LogLimit returns the limit of one run's log: how many failed steps are stored at most, and how
+// many bytes of JSON each of them may have if there are n.
+func LogLimit(s *GitEventStatus) (steps int, bytes func(n int) int) {
 	limit := logLimit(shareOf(s))
-	steps = max(1, min(maxLogSteps, limit/(4*logStep)))
-	return steps, max(64, limit/steps-logStep) / 2
+	return max(1, min(maxLogSteps, limit/(4*logStep))), func(n int) int { return max(maxLogName, limit/n-logStep) }
 }
 
 // fitLog cuts the log of a run. It keeps the first steps.

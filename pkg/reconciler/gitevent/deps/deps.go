@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -25,13 +24,10 @@ import (
 
 // Cluster is how the reconciler reaches the API server.
 type Cluster struct {
-	Plumbline plumblineclient.PlumblineV1alpha1Interface
-	PaC       pacclient.PipelinesascodeV1alpha1Interface
-	Tekton    Tekton
-	Kube      corev1client.CoreV1Interface
-	// Logs reads pods, their logs and the Secrets that they name: with connections of its own,
-	// because logs may hang.
-	Logs         corev1client.CoreV1Interface
+	Plumbline    plumblineclient.PlumblineV1alpha1Interface
+	PaC          pacclient.PipelinesascodeV1alpha1Interface
+	Tekton       Tekton
+	Kube         Kube
 	Open         Open
 	Repositories paclisters.RepositoryLister
 	Claims       listers.RepositoryClaimLister

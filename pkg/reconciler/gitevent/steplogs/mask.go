@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
@@ -250,7 +251,7 @@ func withoutOpenRune(text []byte) []byte {
 	return text
 }
 
-// cleaned returns a text without escape sequences and characters that nobody sees. Bytes that are
+// cleaned returns a text without escape sequences and characters that no user sees. Bytes that are
 // no UTF-8 stay.
 func cleaned(text []byte) []byte {
 	text = escapes.ReplaceAll(text, nil)
@@ -265,8 +266,8 @@ func cleaned(text []byte) []byte {
 	return out
 }
 
-// lastLines returns the last n lines of a masked log as valid text of at most limit bytes. Of a
-// line that a program has overwritten, it is what a terminal shows last.
+// lastLines returns the last n lines of a masked log as valid text, which takes at most limit bytes
+// in JSON. Of a line that a program has overwritten, it is what a terminal shows last.
 func lastLines(text []byte, n, limit int) string {
 	var lines []string
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "\uFFFD")) {
@@ -276,16 +277,24 @@ func lastLines(text []byte, n, limit int) string {
 			lines = append(lines, line)
 		}
 	}
-	shown := strings.Join(lines[max(0, len(lines)-n):], "\n")
+	return end(strings.Join(lines[max(0, len(lines)-n):], "\n"), limit)
+}
+
+// end returns the end of a text that takes at most limit bytes in JSON.
+func end(text string, limit int) string {
+	if v1alpha1.Length(text) <= limit {
+		return text
+	}
 	const mark = "… "
-	if len(shown) <= limit {
-		return shown
+	from := len(text)
+	for left := limit - len(mark); from > 0; {
+		_, n := utf8.DecodeLastRuneInString(text[:from])
+		if left -= v1alpha1.Length(text[from-n : from]); left < 0 {
+			break
+		}
+		from -= n
 	}
-	from := len(shown) - max(0, limit-len(mark))
-	for from < len(shown) && !utf8.RuneStart(shown[from]) {
-		from++
-	}
-	return mark + shown[from:]
+	return mark + text[from:]
 }
 
 // size returns how many bytes values have.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // inBase64 is how many characters of base64 have four bytes.
@@ -210,7 +212,7 @@ func FuzzMaskedLinesAreValidText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, log, value string, lines, limit int) {
 		lines, limit = 1+max(0, lines)%200, max(0, limit)%10_000
 		got := lastLines(newMasker([]string{value}).mask([]byte(log), false), lines, limit)
-		if !utf8.ValidString(got) || strings.Count(got, "\n") >= lines || len(got) > limit+len("… ") ||
+		if !utf8.ValidString(got) || strings.Count(got, "\n") >= lines || v1alpha1.Length(got) > limit+len("… ") ||
 			strings.ContainsAny(got, "\x1b\x00\r") {
 			t.Errorf("%q is shown as %q", log, got)
 		}

@@ -55,8 +55,10 @@ type Request struct {
 	Secret string
 	// Values are secret values that the run was given as params.
 	Values []string
-	// Steps is the most steps, Lines the most lines of one, and Bytes the most bytes.
-	Steps, Lines, Bytes int
+	// Steps is the most steps, and Lines the most lines of one. Bytes returns how many bytes one of
+	// n steps may have in JSON.
+	Steps, Lines int
+	Bytes        func(n int) int
 }
 
 // failedStep is a step whose log is read.
@@ -305,7 +307,7 @@ func (r *Reader) readStep(
 	r.masking.Lock()
 	defer r.masking.Unlock()
 	masked := newMasker(values).mask(text, len(text) == window)
-	switch log.Text = lastLines(masked, found.Lines, found.Bytes); {
+	switch log.Text = lastLines(masked, found.Lines, found.Bytes(len(found.steps))); {
 	case log.Text == "":
 		log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogEmpty}
 	case strings.HasPrefix(log.Text, gone):

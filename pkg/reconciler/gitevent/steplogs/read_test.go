@@ -160,7 +160,14 @@ func (f *fixture) reader() *Reader {
 }
 
 func request() Request {
-	return Request{Namespace: "team", Name: "run", UID: "run-uid", Steps: 5, Lines: 3, Bytes: 1000}
+	return Request{
+		Namespace: "team",
+		Name:      "run",
+		UID:       "run-uid",
+		Steps:     5,
+		Lines:     3,
+		Bytes:     func(int) int { return 1000 },
+	}
 }
 
 func (f *fixture) read() (v1alpha1.RunLog, bool) {
@@ -247,9 +254,13 @@ func places() map[string]func(*pipelinev1.TaskRun, *corev1.Pod, string) {
 		},
 		"gone: step":      func(tr r, _ p, n string) { tr.Status.TaskSpec.Steps = []pipelinev1.Step{{Env: env(n)}} },
 		"gone: step from": func(tr r, _ p, n string) { tr.Status.TaskSpec.Steps = []pipelinev1.Step{{EnvFrom: from(n)}} },
-		"gone: sidecar":   func(tr r, _ p, n string) { tr.Status.TaskSpec.Sidecars = []pipelinev1.Sidecar{{EnvFrom: from(n)}} },
-		"gone: template":  func(tr r, _ p, n string) { tr.Status.TaskSpec.StepTemplate = &pipelinev1.StepTemplate{Env: env(n)} },
-		"gone: volume":    func(tr r, _ p, n string) { tr.Status.TaskSpec.Volumes = volume(n) },
+		"gone: sidecar": func(tr r, _ p, n string) {
+			tr.Status.TaskSpec.Sidecars = []pipelinev1.Sidecar{{EnvFrom: from(n)}}
+		},
+		"gone: template": func(tr r, _ p, n string) {
+			tr.Status.TaskSpec.StepTemplate = &pipelinev1.StepTemplate{Env: env(n)}
+		},
+		"gone: volume": func(tr r, _ p, n string) { tr.Status.TaskSpec.Volumes = volume(n) },
 	}
 }
 
