@@ -29,7 +29,7 @@ func TestHeadline(t *testing.T) {
 		"--label=a --label=b":         "Label b on pull request topic → main, github.com/acme/app, 6 changed files (1 uncommitted)",
 		"--comment=/test":             `Comment "/test" on pull request topic → main, github.com/acme/app, 6 changed files (1 uncommitted)`,
 		"--author=eve":                "Pull request topic → main, github.com/acme/app, 6 changed files (1 uncommitted), opened by eve",
-		"--author=eve --sender=eve --comment=/test": `Comment "/test" on pull request topic → main, github.com/acme/app, opened by eve`,
+		"--author=eve --sender=eve --comment=/test":    `Comment "/test" on pull request topic → main, github.com/acme/app, opened by eve`,
 		"--payload=payload.json --headers=headers.txt": "Pull request 12 topic → main, github.com/acme/app, by dev",
 	} {
 		got := plumb(t.Context(), shared.Dir, "", append([]string{"plan"}, strings.Fields(args)...)...)
@@ -63,7 +63,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// The author of a pull request may be a stranger; the others are those who may write.
+// The author of a pull request may be an untrusted user; the others may write.
 func TestAuthor(t *testing.T) {
 	repo := topic(t, nil)
 	repo.Git("checkout", "--quiet", "main")
@@ -89,7 +89,17 @@ func TestMatrix(t *testing.T) {
 	repo := topic(t, map[string]string{
 		".tekton/z.yaml": run("z", `on-event: "[push]"`, "on-target-branch: main", "on-labels: x"),
 	})
-	got := plumb(t.Context(), repo.Dir, "", "plan", "--matrix", "-o=wide", "--comment=/deploy", "--label=ready", "--tag=v2")
+	got := plumb(
+		t.Context(),
+		repo.Dir,
+		"",
+		"plan",
+		"--matrix",
+		"-o=wide",
+		"--comment=/deploy",
+		"--label=ready",
+		"--tag=v2",
+	)
 	want := `PULL REQUEST  Pull request topic → main, github.com/acme/app, 3 changed files (1 uncommitted)
 PUSH          Push of topic to main, github.com/acme/app, 3 changed files (1 uncommitted)
 TAG           Push of tag v2, github.com/acme/app, 1 changed file (1 uncommitted)
@@ -106,7 +116,11 @@ z         .tekton/z.yaml       no            yes   no   no       no
 Assumed: the branch has no open pull request.
 Assumed: dev may write to the repository, so no approval is needed.
 `
-	if diff := cmp.Diff(want, got.event+got.out); diff != "" || got.code != exitOK || strings.Count(got.said, "warning") != 1 {
+	if diff := cmp.Diff(
+		want,
+		got.event+got.out,
+	); diff != "" || got.code != exitOK ||
+		strings.Count(got.said, "warning") != 1 {
 		t.Errorf("exit %d: %s (-want +got):\n%s", got.code, got.said, diff)
 	}
 	if got = plumb(t.Context(), repo.Dir, "", "plan", "--matrix", "--comment=/test biuld"); got.code != exitAuthor ||

@@ -39,7 +39,10 @@ func (w *planner) describe(
 	}
 	if w.onDefaultBranch(tree, e) {
 		w.push, e.Kind = currentBranch, delivery.Pushed
-		w.note("%s is the default branch, so the event is a push to it (--head or --base describe a pull request)", tree.Branch)
+		w.note(
+			"%s is the default branch, so the event is a push to it (--head or --base describe a pull request)",
+			tree.Branch,
+		)
 	}
 	if e.Kind.OfPull() {
 		return e, w.describePull(ctx, tree, &e)

@@ -175,7 +175,11 @@ func TestFirstExamples(t *testing.T) {
 
 // The README shows an answer of plumb.md.
 func TestReadmeShowsAnswer(t *testing.T) {
-	readme, page := string(read(t, filepath.Join(docs, "..", "README.md"))), string(read(t, filepath.Join(docs, "plumb.md")))
+	readme, page := string(
+		read(t, filepath.Join(docs, "..", "README.md")),
+	), string(
+		read(t, filepath.Join(docs, "plumb.md")),
+	)
 	for i, b := range blocks(readme) {
 		if b.text == "plumb plan\n" && strings.Contains(page, "```sh\nplumb plan\n```\n\n```\n"+blocks(readme)[i+1].text) {
 			return

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
@@ -113,7 +112,19 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag: leave one out")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "sender", "author", "url", "provider", "payload", "headers", "delivery")
+	return w.checkEmpty(
+		"base",
+		"head",
+		"push",
+		"tag",
+		"sender",
+		"author",
+		"url",
+		"provider",
+		"payload",
+		"headers",
+		"delivery",
+	)
 }
 
 // checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.

@@ -50,7 +50,7 @@ func TestRefused(t *testing.T) {
 		},
 		"an author of a push": {args: []string{"--push", "--author=eve"}, want: "--author is that of a pull request"},
 		"an empty author":     {args: []string{"--author="}, want: "--author has no value"},
-		"a negative number": {args: []string{"--number=-1"}, want: "they count from 1"},
+		"a negative number":   {args: []string{"--number=-1"}, want: "they count from 1"},
 		"a delivery and a described event": {args: []string{"--payload=x", "--headers=y", "--push"},
 			want: "--payload gives a delivery, which says itself what happened, and --push describes an event"},
 		"a payload without headers": {args: []string{"--payload=x"}, want: "--payload needs --headers"},

@@ -94,7 +94,10 @@ func TestPlanOfWhatTektonMayAllow(t *testing.T) {
 // The value of a secret is not known here: what depends on it is not refused.
 func TestTektonIsNotAskedAboutSecrets(t *testing.T) {
 	repo := topic(t, map[string]string{
-		".tekton/a.yaml": started("a", "  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {steps: [{name: s, image: i, onError: \"{{ token }}\"}]}}]}\n"),
+		".tekton/a.yaml": started(
+			"a",
+			"  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {steps: [{name: s, image: i, onError: \"{{ token }}\"}]}}]}\n",
+		),
 		".tekton/b.yaml": started("b", "  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {}}]}\n"),
 		"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
 			"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n",

@@ -13,7 +13,7 @@ import (
 // CanWrite implements plan.Access. It notes no assumption for a pull request from a branch of the
 // repository itself: pushing that branch takes write access.
 func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
-	if l.stranger(user) {
+	if l.untrusted(user) {
 		l.assume("%s may not write to the repository, and is no member of its owner", user)
 		return false, nil
 	}
@@ -25,8 +25,8 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	return true, nil
 }
 
-// stranger reports whether a user is the author of the pull request who may not start runs.
-func (l *local) stranger(user string) bool {
+// untrusted reports whether a user is the author of the pull request who may not start runs.
+func (l *local) untrusted(user string) bool {
 	return l.Given.Author != "" && strings.EqualFold(user, l.Given.Author)
 }
 
@@ -36,7 +36,7 @@ func (l *local) Member(context.Context, string) (bool, error) { return false, ni
 
 // InTeam implements plan.Access.
 func (l *local) InTeam(_ context.Context, team, user string) (bool, error) {
-	if l.stranger(user) {
+	if l.untrusted(user) {
 		l.assume("%s is not in %s, which settings.policy lists", user, team)
 		return false, nil
 	}

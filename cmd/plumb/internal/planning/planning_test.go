@@ -107,7 +107,9 @@ func report(t *testing.T, secret func(context.Context, template.SecretRef) (stri
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	for _, write := range []error{shown.Table(&out, show.Options{}), shown.YAML(&out), shown.JSON(&out), shown.Errors(&out, terminal.Terminal{})} {
+	for _, write := range []error{
+		shown.Table(&out, show.Options{}), shown.YAML(&out), shown.JSON(&out), shown.Errors(&out, terminal.Terminal{}),
+	} {
 		if write != nil {
 			t.Fatal(write)
 		}
