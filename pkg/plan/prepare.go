@@ -49,7 +49,9 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
-		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), d.unknownNote(c.definition)}
+		dropped := annotations.Dropped(c.definition, d.set.UnknownIn(c.definition))
+		idle := annotations.Idle(c.definition, d.facts.scope.Misspelt(string(run.Manifest)))
+		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), dropped, idle}
 		run.Note = strings.Join(strings.Fields(strings.Join(notes, " ")), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
@@ -64,24 +66,6 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	}
 	d.runs.put(run)
 	return d.runs.named(run.Name)
-}
-
-// unknownNote returns a note for the author about fields that do not exist, empty if all do.
-func (d *draft) unknownNote(definition resolve.Definition) string {
-	const most = 3
-	unknown, more := d.set.UnknownIn(definition), ""
-	if len(unknown) == 0 {
-		return ""
-	}
-	if len(unknown) > most {
-		unknown, more = unknown[:most], fmt.Sprintf(" and %d more", len(unknown)-most)
-	}
-	names := make([]string, len(unknown))
-	for i, field := range unknown {
-		names[i] = shown(field.Path)
-	}
-	all := strings.Join(names, ", ") + more
-	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 
 // nameRefused gives the check of a refused pipeline the name that its run would have had, so that a

@@ -239,7 +239,7 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 		return Selection{}, err
 	}
 	if !found {
-		return declined("no annotation %s", pipelinesascode.OnEvent), nil
+		return declined("no annotation on-event%s", misspelt(annotations, pipelinesascode.OnEvent)), nil
 	}
 	if slices.Contains(events, string(ev.Trigger)) {
 		return agrees("on-event includes %s", ev.Trigger), nil
@@ -248,7 +248,7 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 		"on-event %s does not include %s%s",
 		show(events),
 		ev.Trigger,
-		hint(annotations, pipelinesascode.OnEvent),
+		eventHint(annotations, events),
 	), nil
 }
 
@@ -258,7 +258,7 @@ func onTargetBranch(ev Event, annotations map[string]string) (Selection, error) 
 		return Selection{}, err
 	}
 	if !found {
-		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
+		return declined("no annotation on-target-branch%s", misspelt(annotations, pipelinesascode.OnTargetBranch)), nil
 	}
 	ref := strings.TrimPrefix(ev.BaseRef, branchPrefix)
 	for _, pattern := range patterns {
