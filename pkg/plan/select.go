@@ -83,21 +83,8 @@ func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmat
 	if decision.Needs.Any() {
 		return s, false, &template.Unknown{Needs: decision.Needs}
 	}
-	if decision.Selected && d.queueStarts(pipeline) {
+	if decision.Selected && !d.onRequest() && match.QueueDecides(d.facts.event, pipeline) {
 		return match.Selection{Reason: "the commit is in the merge queue, whose own event starts it"}, false, nil
 	}
 	return decision, !decision.Selected && d.showsUnmatched(pipeline), nil
-}
-
-// queueStarts reports whether a push is to the branch of a merge group whose own event decides about
-// the pipeline. What the group changes does not matter: the push is of a new branch and does not
-// know it.
-func (d *draft) queueStarts(p match.Pipeline) bool {
-	group, is := match.AsMergeGroup(d.facts.event)
-	if !is || d.onRequest() || d.spec.Comment != nil {
-		return false
-	}
-	group.Changed = nil
-	decision, err := match.Select(group, p)
-	return err == nil && (decision.Selected || decision.Needs.Changed)
 }

@@ -55,8 +55,8 @@ func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
 	}
 }
 
-// leavesChecks reports whether a push leaves such checks to the pull request of its branch, or to the
-// merge group: the two change different files, and only those of the other event decide about
+// leavesChecks reports whether a push leaves such checks to the pull request of its branch, or to
+// the merge group: the two change different files, and only those of the other event decide about
 // merging. Without an answer of the Git service, the push leaves them, too.
 func (d *draft) leavesChecks(ctx context.Context) bool {
 	if !pushesBranch(d.spec) {

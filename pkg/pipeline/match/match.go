@@ -147,20 +147,6 @@ func Select(ev Event, p Pipeline) (Selection, error) {
 	return d, nil
 }
 
-// AsMergeGroup returns the event of the merge group whose branch a push is to. GitHub sends both.
-// ok is false for every other event.
-func AsMergeGroup(ev Event) (group Event, ok bool) {
-	name, found := strings.CutPrefix(ev.BaseRef, git.MergeQueues)
-	end := strings.LastIndex(name, "/pr-")
-	if !found || end < 0 || ev.Trigger != v1alpha1.TriggerPush {
-		return ev, false
-	}
-	group = ev
-	group.Trigger, group.EventType = v1alpha1.TriggerMergeGroup, string(v1alpha1.TriggerMergeGroup)
-	group.BaseRef, group.HeadRef = name[:end], strings.TrimPrefix(ev.BaseRef, branchPrefix)
-	return group, true
-}
-
 // OnlyPaths reports whether a pipeline that does not match would match another list of changed
 // files: everything else matches, or does not matter.
 func OnlyPaths(ev Event, p Pipeline) bool {

@@ -132,9 +132,9 @@ type GitEventSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
-	// The ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch
-	// of a pull request or merge group without prefix ("main"). It is empty for a comment on a commit: the plan
-	// stores the ref in status.plan.ref.
+	// The ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch of a pull
+	// request or merge group without prefix ("main"). It is empty for a comment on a commit: the
+	// plan stores the ref in status.plan.ref.
 	// +kubebuilder:validation:MaxLength=1024
 	BaseRef string `json:"baseRef"`
 	// The same as baseRef for a push, and the source branch without prefix for a pull request. For

@@ -15,8 +15,8 @@ import (
 )
 
 // Decode implements provider.Webhook. Events are pushes of branches and tags, pull requests with
-// new commits to run, merge groups, comments on open pull requests and on commits, and re-run requests.
-// Everything else is Ignored with the reason.
+// new commits to run, merge groups, comments on open pull requests and on commits, and re-run
+// requests. Everything else is Ignored with the reason.
 //
 // GitHub signs the body but not X-GitHub-Delivery. So an attacker who has seen a delivery can send
 // it again with another id. The body contains the time of its event, which identifies the event

@@ -103,10 +103,10 @@ func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
 }
 
-// Since returns why an event of a pull request or merge group must not start anything: it was closed
-// after the event happened. It returns nil if that is not known; then the event of the close finds
-// this one. For events that were recorded long after they happened it asks the API server, for all
-// others the cache.
+// Since returns why an event of a pull request or merge group must not start anything: it was
+// closed after the event happened. It returns nil if that is not known; then the event of the close
+// finds this one. For events that were recorded long after they happened it asks the API server,
+// for all others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
 	spec := event.AsRecorded()
 	if spec.PullRequest == nil && spec.Trigger != v1alpha1.TriggerMergeGroup || spec.Closes() {
