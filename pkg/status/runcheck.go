@@ -62,6 +62,7 @@ func (in Input) ended(c *Check, run RunState) {
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}
+	withLog(c, result.Log)
 }
 
 // unmatched sets the check of a pipeline that the event does not start. The title is all that lists

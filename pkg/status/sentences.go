@@ -79,6 +79,17 @@ const (
 	wordsNoReason = "no reason was given"
 )
 
+// Why a check does not show the log of a failed step.
+const (
+	logPending     = "The log is not available yet. It is added here if the cluster returns it within a minute."
+	logForbidden   = "Plumbline may not read logs in namespace %s: there is no binding of its ClusterRole whose name ends in -logs."
+	logGone        = "The log no longer exists: the pod was deleted, or its node does not have the log."
+	logEmpty       = "The step has written nothing."
+	logSecret      = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
+	logSecrets     = "The log is not shown, because the Secrets of this run are too large to be masked."
+	logUnavailable = "The cluster did not return the log within a minute."
+)
+
 // What a reply says of a command.
 const (
 	replyNothing         = "nothing was started"

@@ -33,7 +33,7 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
 		if st.Runs[i].Result != nil {
-			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
+			st.Runs[i].Result.Text, st.Runs[i].Result.Brief, st.Runs[i].Result.Log = "", "", nil
 		}
 	}
 	v1alpha1.Shrink(st)
