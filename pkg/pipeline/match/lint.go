@@ -26,7 +26,12 @@ type Finding struct {
 
 // events are the values of on-event. Pipelines-as-Code starts "incoming" for its incoming webhooks.
 func events() []string {
-	return []string{string(v1alpha1.TriggerPush), string(v1alpha1.TriggerPullRequest), "incoming"}
+	return []string{
+		string(v1alpha1.TriggerPush),
+		string(v1alpha1.TriggerPullRequest),
+		string(v1alpha1.TriggerMergeGroup),
+		"incoming",
+	}
 }
 
 // written are the annotations that authors write.
