@@ -56,6 +56,31 @@ const (
 	replyNothingToCancel = "found no runs of %s to cancel."
 )
 
+// The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline, but
+// for those of the second block.
+const (
+	whySucceeded  = "started and succeeded."
+	whyFailed     = "started and failed: %s"
+	whyCancelled  = "started and was cancelled: %s"
+	whyDeleted    = "started, and its PipelineRun was deleted before it finished."
+	whyRuns       = "started and is still running."
+	whyRefused    = "did not start, because its definition was refused: %s"
+	whyQueued     = "has not started yet, because it waits for a slot: %s"
+	whyWaits      = "has not started yet: %s"
+	whyStarts     = "is about to start."
+	whyNotStarted = "did not start: %s"
+	whyUndecided  = "is not decided yet: %s"
+
+	whyUnplanned = "Which pipelines start is not decided yet. Ask again in a minute."
+	whyWaiting   = "Which pipelines start is not decided yet: %s"
+	whyPending   = "Nothing has started, because the commit waits for approval: %s"
+	whyNothing   = "Nothing has started: %s"
+	whyMore      = "And %d more."
+
+	replyExplained = "answered. Write it again for the current state."
+	replyExplains  = "What happened to the pipelines of this commit:"
+)
+
 // What an author can do about a refusal of the cluster.
 const (
 	fixIt  = "Fix the definition and push again."

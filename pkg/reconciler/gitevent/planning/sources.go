@@ -17,6 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -35,6 +36,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,
+			Explain: q.explain,
 			Past: plan.Past{
 				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
@@ -83,6 +85,16 @@ func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Recor
 		return nil, &plan.IgnoredError{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+}
+
+// explain returns what became of the pipelines of a commit, as recorded for the event's pull request.
+func (q answers) explain(ctx context.Context, sha string, names []string) ([]v1alpha1.Decision, error) {
+	why := status.Why{Commit: sha}
+	err := history.Each(ctx, q.step.Events, q.a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
+		why.Add(event)
+		return true
+	})
+	return why.Decisions(names), err
 }
 
 // cancels reports what a cancellation would stop now.
