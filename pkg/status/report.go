@@ -100,7 +100,7 @@ func (r *report) brief(condition *apis.Condition) string {
 		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
 	}
 	words := cmp.Or(
-		diagnose(condition.Reason, condition.Message, r.facts),
+		explain(condition.Reason, condition.Message, r.facts),
 		withoutHint(condition.Message, r.facts),
 		condition.Reason,
 	)
@@ -114,7 +114,7 @@ func (r *report) ended(condition *apis.Condition) string {
 }
 
 func (r *report) diagnosis(c *apis.Condition) []string {
-	if text := diagnose(c.Reason, c.Message, r.facts); text != "" {
+	if text := explain(c.Reason, c.Message, r.facts); text != "" {
 		return []string{"<p>" + r.bounded(line(text)) + "</p>"}
 	}
 	return nil

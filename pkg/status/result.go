@@ -16,6 +16,9 @@ const maxMessage = 8 << 10
 // maxBrief is the maximum size of a result's Brief in bytes. GitLab shows less of it.
 const maxBrief = 400
 
+// maxCause is the maximum size of a result's Cause in bytes. It fits into a title.
+const maxCause = 160
+
 // Facts are what the cluster says about the objects a failed run names.
 type Facts struct {
 	// TaskExists reports whether a Task exists, by its name or by "namespace/name"; an absent key
@@ -26,7 +29,7 @@ type Facts struct {
 // ResultOf returns the terminal state of a PipelineRun, or nil while it has none: only its
 // Succeeded condition counts, not what spec.status asks for. The text is the report's body, of at
 // most maxText bytes (0: no limit): the task table and, for a failed run, the first failing task's
-// name, Tekton's words and a diagnosis. taskRuns may be empty.
+// name, Tekton's words and an explanation. taskRuns may be empty.
 func ResultOf(
 	pr *pipelinev1.PipelineRun,
 	taskRuns []*pipelinev1.TaskRun,
@@ -40,6 +43,7 @@ func ResultOf(
 		return nil
 	}
 	r := report{pr: pr, taskRuns: taskRuns, links: links, facts: facts, limit: maxText, outcome: outcome}
+	diagnosis := Diagnose(pr, taskRuns, facts)
 	return &v1alpha1.Result{
 		Outcome:     outcome,
 		Reason:      condition.Reason,
@@ -48,6 +52,8 @@ func ResultOf(
 		CompletedAt: pr.Status.CompletionTime.DeepCopy(),
 		Text:        r.text(condition),
 		Brief:       r.brief(condition),
+		Verdict:     diagnosis.Verdict,
+		Cause:       shorten(diagnosis.Cause, "…", maxCause),
 	}
 }
 

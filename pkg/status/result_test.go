@@ -79,7 +79,10 @@ func TestResultOfByReason(t *testing.T) {
 				if got == nil {
 					t.Fatal("a run that has ended has no result")
 				}
-				got.Text, got.Brief = "", ""
+				if (got.Verdict != "") != (want == v1alpha1.OutcomeFailed) {
+					t.Errorf("the outcome %s has the verdict %q", want, got.Verdict)
+				}
+				got.Text, got.Brief, got.Verdict, got.Cause = "", "", "", ""
 				if diff := cmp.Diff(&v1alpha1.Result{Outcome: want, Reason: string(reason), Message: "why", StartedAt: at(0),
 					CompletedAt: at(50)}, got); diff != "" {
 					t.Errorf("ResultOf (-want +got):\n%s", diff)

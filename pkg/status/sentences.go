@@ -2,6 +2,12 @@
 
 package status
 
+import (
+	"fmt"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
 // The titles of checks. Those of Pipelines-as-Code have its words: people and tools know them.
 const (
 	titleStarted   = "CI has Started"
@@ -16,7 +22,29 @@ const (
 	titleSkipped   = "CI Skipped"
 	titleApproved  = "Approved"
 	titleDecided   = "Decided"
+	titleUnmatched = "Skipped"
 )
+
+// The titles of failed checks whose cause is known.
+const (
+	titleFailedBy = "Failed: %s"
+	titleCluster  = "Cluster problem: %s. Your change is not the cause."
+)
+
+// failedTitle returns the title of a failed check.
+func failedTitle(verdict v1alpha1.Verdict, cause string) string {
+	switch {
+	case cause == "":
+		return titleFailed
+	case verdict == v1alpha1.VerdictInfrastructure:
+		return fmt.Sprintf(titleCluster, cause)
+	}
+	return fmt.Sprintf(titleFailedBy, cause)
+}
+
+func exited(step, task string, exit int32) string {
+	return fmt.Sprintf("step %s of task %s exited with code %d", code(step), code(task), exit)
+}
 
 // What a summary says of a pipeline, whose name it begins with.
 const (
@@ -30,6 +58,7 @@ const (
 	saysPending    = "is waiting for approval."
 	saysApproved   = "is no longer waiting for approval."
 	saysSkipped    = "- CI has been skipped"
+	saysUnmatched  = "does not run for this change."
 )
 
 // The texts of checks; the longer ones are files below templates.
@@ -42,11 +71,23 @@ const (
 	textDeleted       = "PipelineRun %s was deleted"
 	textNotCreated    = "PipelineRun %s was not created: %s"
 	textSkipped       = "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed."
+	textUnmatched     = "This change does not start the pipeline. Its annotations do not match:"
 	textUndecided     = "Which pipelines start is not decided yet."
 	textUnserved      = "This event can no longer be processed"
 
 	wordsDeleted  = "the PipelineRun was deleted"
 	wordsNoReason = "no reason was given"
+)
+
+// Why a check does not show the log of a failed step.
+const (
+	logPending     = "The log is not available yet. It is added here if the cluster returns it within a minute."
+	logForbidden   = "Plumbline may not read logs in namespace %s: there is no binding of its ClusterRole whose name ends in -logs."
+	logGone        = "The log no longer exists: the pod was deleted, or its node does not have the log."
+	logEmpty       = "The step has written nothing."
+	logSecret      = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
+	logSecrets     = "The log is not shown, because the Secrets of this run are too large to be masked."
+	logUnavailable = "The cluster did not return the log within a minute."
 )
 
 // What a reply says of a command.

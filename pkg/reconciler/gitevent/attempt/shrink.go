@@ -35,7 +35,7 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
 		if result := st.Runs[i].Result; result != nil {
 			result.Message = cmp.Or(result.Brief, result.Message) // /why repeats it
-			result.Text, result.Brief = "", ""
+			result.Text, result.Brief, result.Log = "", "", nil
 		}
 	}
 	v1alpha1.Shrink(st)

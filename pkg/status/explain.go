@@ -9,13 +9,13 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// diagnose returns in plain text what a terminal condition of Tekton means when Tekton's own words
+// explain returns in plain text what a terminal condition of Tekton means when Tekton's own words
 // mislead, and "" when it has nothing to add. It never changes a conclusion.
 //
 // Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X"
 // whenever a pod cannot be created for a reason it does not know, such as an admission webhook that
 // refuses connections. The guess is repeated only if facts say that X does not exist.
-func diagnose(reason, message string, facts Facts) string {
+func explain(reason, message string, facts Facts) string {
 	if !fromControlPlane(reason) {
 		return ""
 	}

@@ -8,7 +8,7 @@ import "testing"
 // TaskRun refers to a Task.
 const podMessage = `failed to create task run pod "build-abc-build": Internal error occurred: failed calling webhook "pods.policy.example.com": failed to call webhook: Post "https://policy.policy.svc:443/pods?timeout=10s": dial tcp 10.96.0.9:443: connect: connection refused. Maybe missing or invalid Task ci/build`
 
-func TestDiagnose(t *testing.T) {
+func TestExplain(t *testing.T) {
 	const pod, create = "PodCreationFailed", "CreateRunFailed"
 	missing, there := Facts{TaskExists: map[string]bool{"build": false}},
 		Facts{TaskExists: map[string]bool{"ci/build": true}}
@@ -63,8 +63,8 @@ func TestDiagnose(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := diagnose(c.reason, c.message, c.facts); got != c.want {
-				t.Errorf("Diagnose =\n%s\nwant\n%s", got, c.want)
+			if got := explain(c.reason, c.message, c.facts); got != c.want {
+				t.Errorf("explain =\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
