@@ -60,8 +60,8 @@ func Replies(events []*v1alpha1.GitEvent) string {
 	return render("reply.md", page)
 }
 
-// NewestCommands returns the commands that the comment answers, the newest first. Of several /why it
-// answers only the newest.
+// NewestCommands returns the commands that the comment answers, the newest first. Of several /why
+// it answers only the newest.
 func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	events = slices.DeleteFunc(
 		slices.Clone(events),

@@ -97,8 +97,8 @@ const (
 	replyNothingToCancel = "found no runs of %s to cancel."
 )
 
-// The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline, but
-// for those of the second block.
+// The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline,
+// but for those of the second block.
 const (
 	whySucceeded  = "started and succeeded."
 	whyFailed     = "started and failed: %s"

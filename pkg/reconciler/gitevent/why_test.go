@@ -28,9 +28,11 @@ func questioned(t *testing.T) *env {
 			{File: ".tekton/a.yaml", Pipeline: "build", Reason: "selected: on-event is [pull_request]"},
 			{File: ".tekton/b.yaml", Pipeline: "docs", Reason: "no changed file matches docs/**"},
 		}}
-		e.Status.Runs = []v1alpha1.Run{{Pipeline: "build", Namespace: "ci", Name: "build-1", UID: "u", Result: &v1alpha1.Result{
-			Outcome: v1alpha1.OutcomeFailed, Message: "step test exited with code 1",
-		}}}
+		e.Status.Runs = []v1alpha1.Run{
+			{Pipeline: "build", Namespace: "ci", Name: "build-1", UID: "u", Result: &v1alpha1.Result{
+				Outcome: v1alpha1.OutcomeFailed, Message: "step test exited with code 1",
+			}},
+		}
 	})
 	return w
 }

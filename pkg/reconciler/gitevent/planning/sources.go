@@ -17,7 +17,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -87,14 +86,9 @@ func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Recor
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
 }
 
-// explain returns what became of the pipelines of a commit, as recorded for the event's pull request.
+// explain returns what became of the pipelines of a commit.
 func (q answers) explain(ctx context.Context, sha string, names []string) ([]v1alpha1.Decision, error) {
-	why := status.Why{Commit: sha}
-	err := history.Each(ctx, q.step.Events, q.a.Event.Spec.Subjects(), func(event *v1alpha1.GitEvent) bool {
-		why.Add(event)
-		return true
-	})
-	return why.Decisions(names), err
+	return q.a.Explain(ctx, q.step.Events, sha, names)
 }
 
 // cancels reports what a cancellation would stop now.

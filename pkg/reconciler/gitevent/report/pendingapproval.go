@@ -211,8 +211,8 @@ func (l *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	return 0
 }
 
-// Explain returns after how long a /why may be answered, 0 if it may be now: one per minute and pull
-// request. It takes no slot from the reports.
+// Explain returns after how long a /why may be answered, 0 if it may be now: one per minute and
+// pull request. It takes no slot from the reports.
 func (l *PendingLimiter) Explain(r PendingReport, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
