@@ -18,13 +18,17 @@ import (
 // namespaces are listed, each of them needs a binding.
 const narrowed = "-secrets"
 
+// optional ends the names of roles without which only something is missing that checks then name.
+const optional = "-logs"
+
 // rights checks each right of the component's roles for this account. Every account may do that
 // (ClusterRole system:basic-user).
 func (c *Checker) rights(ctx context.Context) []Finding {
 	var all []Finding
 	listed := c.listed(ctx)
 	for _, role := range c.want.roles[c.Component] {
-		if role.kind == "ClusterRole" && strings.HasSuffix(role.name, narrowed) && len(listed) == 0 {
+		if role.kind == "ClusterRole" && (strings.HasSuffix(role.name, optional) ||
+			strings.HasSuffix(role.name, narrowed) && len(listed) == 0) {
 			continue
 		}
 		for _, rule := range role.rules {
@@ -53,13 +57,14 @@ type granted struct {
 func (c *Checker) right(ctx context.Context, of granted, group, resource string) []Finding {
 	role, rule := of.role, of.rule
 	object, namespace := role.kind+" "+role.name, ""
-	remedy := "kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
+	files, suffix := clusterRoles, ""
 	if len(of.listed) > 0 {
-		remedy += ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does"
+		suffix = ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does" +
+			" (with Helm: the value rbac.namespaces)"
 	}
 	if role.kind == "Role" {
 		object, namespace = role.kind+" "+c.Namespace+"/"+role.name, c.Namespace
-		remedy = "kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml"
+		files, suffix = roles, ""
 	}
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -106,7 +111,7 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 				qualified(group, resource),
 				some(slices.Compact(where), maxNamed, ", "),
 			),
-			Remedy: remedy,
+			Remedy: c.apply(ctx, files) + suffix,
 		},
 	}
 }
