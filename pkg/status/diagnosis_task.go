@@ -81,8 +81,8 @@ func (r *report) namedTask(message string) (exists, known bool) {
 	return r.facts.exists(task)
 }
 
-// signals are the exit codes of steps that a signal ended, whoever sent it: SIGKILL, SIGTERM, and
-// what Tekton's entrypoint exits with when a signal ends its child.
+// signals are the exit codes of steps that a signal ended, of which nothing says who sent it:
+// SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
 func signals() []int32 { return []int32{137, 143, 255} }
 
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
