@@ -50,6 +50,8 @@ const (
 	keyCancelPulls      = "enable-cancel-in-progress-on-pull-requests"
 	keyCancelPushes     = "enable-cancel-in-progress-on-push"
 	keyServeNamespaces  = "serve-namespaces"
+	keyLogSnippet       = "error-log-snippet"
+	keyLogLines         = "error-log-snippet-number-of-lines"
 )
 
 const (
@@ -81,6 +83,9 @@ const (
 	defaultOpenPayloads = 512
 	minOpenPayloads     = 350
 	maxOpenPayloads     = 8192
+
+	defaultLogLines = 3
+	maxLogLines     = 200
 
 	// maxNameLength keeps "<application> / <pipeline>" within what Git services show of a check's
 	// name.
@@ -140,6 +145,16 @@ type Config struct {
 	Namespaces Namespaces
 	// CancelInProgress says which older runs are cancelled where the author does not say.
 	CancelInProgress CancelInProgress
+	// LogSnippet says what checks show of the logs of failed steps.
+	LogSnippet LogSnippet
+}
+
+// LogSnippet says what checks show of the logs of failed steps.
+type LogSnippet struct {
+	// Show is false if checks show nothing of logs. Then no log is read.
+	Show bool
+	// Lines is how many lines a check shows of one step.
+	Lines int
 }
 
 // Default returns the configuration of an empty ConfigMap.
@@ -153,6 +168,7 @@ func Default() *Config {
 		SettledCap:       defaultSettledCap,
 		Open:             quota.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
 		Remote:           Remote{Fetch: true, Hub: web.Hub{URL: publicHub}},
+		LogSnippet:       LogSnippet{Show: true, Lines: defaultLogLines},
 	}
 }
 

@@ -57,6 +57,11 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)
 	c.Retention = p.keep(previous.Retention)
 	c.CancelInProgress = p.cancelInProgress(previous.CancelInProgress)
+	c.LogSnippet = LogSnippet{
+		Show: p.boolean(keyLogSnippet, standard.LogSnippet.Show, previous.LogSnippet.Show),
+		Lines: p.integer(keyLogLines, limits{minimum: 1, maximum: maxLogLines},
+			standard.LogSnippet.Lines, previous.LogSnippet.Lines),
+	}
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

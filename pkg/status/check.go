@@ -53,6 +53,10 @@ type Check struct {
 	// Words says in plain text what failed or was refused, for services that show one line without
 	// Markdown. It is empty where Title says everything.
 	Words string `json:",omitempty"`
+	// LogLine is the last line of the log of the first failed step, as plain text.
+	LogLine string `json:",omitempty"`
+	// Log is the part of Text about the logs of failed steps.
+	Log string `json:"-"`
 	// DetailsURL is where the run can be watched; empty if no console is configured.
 	DetailsURL  string
 	StartedAt   *metav1.Time
@@ -60,6 +64,9 @@ type Check struct {
 	// OnlyOpen means: conclude the check if it exists and is pending, and change nothing else. It
 	// is set where it is unknown what was reported before.
 	OnlyOpen bool `json:",omitempty"`
+	// Yields means that the check is only shown on a commit that has no other check of its name. A
+	// real result, of whatever event, is never replaced by it.
+	Yields bool `json:",omitempty"`
 	// Shared means that other events post this check, too: it is always looked up before a post,
 	// and after the first one.
 	Shared bool `json:",omitempty"`

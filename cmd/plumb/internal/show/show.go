@@ -64,12 +64,13 @@ type Report struct {
 	// Cancels are the runs that the event cancels.
 	Cancels   *v1alpha1.Cancellation `json:"cancels,omitempty"`
 	Pipelines []Row                  `json:"pipelines"`
-	// Warnings are about fields that do not exist.
+	// Warnings are about fields that do not exist, and about what has no effect.
 	Warnings []Error  `json:"warnings,omitempty"`
 	Assumed  []string `json:"assumed,omitempty"`
 
-	sources *caret.Sources
-	runs    []planned
+	headline string
+	sources  *caret.Sources
+	runs     []planned
 }
 
 // Event is the event of the plan.
@@ -88,13 +89,17 @@ type Event struct {
 	Sender     string `json:"sender,omitempty"`
 	// PullRequest is the number of a pull or merge request.
 	PullRequest int64 `json:"pullRequest,omitempty"`
+	// ChangedFiles and Uncommitted count the changed files, as far as they are known.
+	ChangedFiles int `json:"changedFiles,omitempty"`
+	Uncommitted  int `json:"uncommittedFiles,omitempty"`
 }
 
-// reasonRefused is the reason of a PipelineRun that would not be created, reasonUnknownField that
-// of a warning.
+// reasonRefused is the reason of a PipelineRun that would not be created; the others are those of
+// warnings.
 const (
 	reasonRefused      = "WouldBeRefused"
 	reasonUnknownField = "UnknownField"
+	reasonNoEffect     = "NoEffect"
 )
 
 // Of returns the report of a plan.
@@ -116,7 +121,10 @@ func Of(result *planning.Result) (*Report, error) {
 		},
 		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
 		Pipelines: []Row{}, Assumed: result.Assumed,
-		sources: caret.Read(result.Files),
+		headline: headline(result), sources: caret.Read(result.Files),
+	}
+	if result.Changed != nil {
+		r.Event.ChangedFiles, r.Event.Uncommitted = result.Changed.Count, result.Changed.Uncommitted
 	}
 	if spec.PullRequest != nil {
 		r.Event.PullRequest = spec.PullRequest.Number
@@ -140,6 +148,9 @@ func Of(result *planning.Result) (*Report, error) {
 			Place: r.sources.FieldAt(field.File, field.Line, field.Path), Reason: reasonUnknownField,
 			Message: "the field " + field.Path + " does not exist, so it is ignored",
 		})
+	}
+	for _, warning := range r.sources.Lint(result.Scope) {
+		r.Warnings = append(r.Warnings, Error{Place: warning.Place, Reason: reasonNoEffect, Message: warning.Says})
 	}
 	slices.SortStableFunc(r.Warnings, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -169,7 +180,7 @@ func (r *Report) row(decision v1alpha1.Decision, run *plan.Run) Row {
 	switch {
 	case decision.Open:
 		row.Starts = Unknown
-	case run == nil:
+	case run == nil, run.Unmatched():
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
 		row.Error = &Error{
@@ -257,7 +268,7 @@ func (r *Report) starts(name string) (why string, starts bool) {
 		case row.Starts == Unknown:
 			why = cmp.Or(why, "it is unknown here ("+strings.TrimPrefix(row.Why, "waiting: ")+")")
 		default:
-			why = cmp.Or(why, row.Why)
+			why = cmp.Or(why, row.why())
 		}
 	}
 	switch {

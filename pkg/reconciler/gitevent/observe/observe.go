@@ -41,6 +41,8 @@ type Step struct {
 	Runs cache.KeyListerGetter
 	// Deleted are finished runs that were deleted.
 	Deleted *DeletedRuns
+	// Logs returns what a new result says of its log.
+	Logs func(*attempt.Attempt, *v1alpha1.Result) *v1alpha1.RunLog
 }
 
 // Input is what the observation of one run depends on.
@@ -86,7 +88,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 				if out.Unwatched {
 					a.Wake(UnwatchedPoll)
 				}
-				run.Result = out.Result
+				if run.Result = out.Result; run.Result != nil {
+					run.Result.Log = s.Logs(a, run.Result)
+				}
 				return err
 			})
 		}))
