@@ -201,7 +201,8 @@ func TestHelmInstallsUpgradesAndUninstalls(t *testing.T) {
 	h.kept(ctx, t, event)
 }
 
-// kept requires that Helm's uninstall has left what people cannot make again, and nothing that runs.
+// kept requires that Helm's uninstall has left what people cannot make again, and nothing that
+// runs.
 func (h *helm) kept(ctx context.Context, t *testing.T, event openEvent) {
 	t.Helper()
 	_, err := h.Plumbline.PipelinesascodeV1alpha1().Repositories(event.namespace).Get(ctx, "app", metav1.GetOptions{})
