@@ -254,7 +254,7 @@ func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Re
 		}
 	}
 	var known []string
-	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel} {
+	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel, command.Why} {
 		known = append(known, slash+string(kind))
 	}
 	w.note("%s is not a command, so this is an ordinary comment (commands: %s)", words[0], strings.Join(known, ", "))
