@@ -66,7 +66,9 @@ var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 // tell.
 func Column(line, words string) int {
 	at := -1
-	finders := map[string]func(string) int{openQuote: openedQuote, afterQuote: behindQuote, tab: tabAt, twoColons: secondColon}
+	finders := map[string]func(string) int{
+		openQuote: openedQuote, afterQuote: behindQuote, tab: tabAt, twoColons: secondColon,
+	}
 	if find := finders[words]; find != nil {
 		at = find(line)
 	} else if match := unknownAnchor.FindStringSubmatch(words); match != nil {
