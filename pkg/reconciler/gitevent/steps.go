@@ -66,7 +66,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			Cancellations: cancels,
 		},
 		Create:  create.New(c, o, secrets, with.metrics),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns()},
+		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Metrics: with.metrics},
 		Cancel:  cancels,
 		Report: &report.Step{
 			Providers: o.Providers,

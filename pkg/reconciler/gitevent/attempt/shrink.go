@@ -32,6 +32,9 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	for i := range st.Runs {
 		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
+		for j := range st.Runs[i].Attempts {
+			st.Runs[i].Attempts[j].Patched = ""
+		}
 		if st.Runs[i].Result != nil {
 			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
 		}

@@ -26,6 +26,8 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Refused:          run.Refused,
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
+
+			InfrastructureRetries: run.Retries.Most,
 		})
 		if run.Keep != nil {
 			runs[i].MaxKeepRuns = &run.Keep.Most
