@@ -46,7 +46,7 @@ export SOURCE_DATE_EPOCH
 
 rm -rf "$out"
 mkdir -p "$out"
-# One line for each image, as sha256sum writes them: <digest>  <name>.
+# One line for each image, as sha256sum writes them: <digest>  <name>. hack/tools/ko/release adds the chart.
 OUT=$out PLATFORMS=${PLATFORMS:-linux/amd64,linux/arm64,linux/ppc64le,linux/s390x} ./hack/images.sh |
   while read -r layout digest; do echo "${digest#sha256:}  $registry/${layout##*/}"; done >"$out/digests.txt"
 

@@ -54,9 +54,9 @@ func TestNew(t *testing.T) {
 			},
 			want: &Config{
 				InfrastructureRetries: 3,
-				Retention:          Retention{Default: 5, Limit: 50},
-				CancelInProgress:   CancelInProgress{PullRequests: true, Pushes: true},
-				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
+				Retention:             Retention{Default: 5, Limit: 50},
+				CancelInProgress:      CancelInProgress{PullRequests: true, Pushes: true},
+				RequireApprovedSHA:    true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
 				RunLimits: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
 				Remote: Remote{
 					Hub:      web.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},

@@ -42,6 +42,8 @@ type candidate struct {
 	// err says why it is not selected (Ignored), what its author has to fix (Invalid), or what it
 	// waits for (every other class).
 	err error
+	// unmatched is true if it gets a check although it is not selected.
+	unmatched bool
 }
 
 // choose decides about every open definition and renders the selected ones. One that has to wait
@@ -67,8 +69,8 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 	if err := d.prepareAll(ctx, open); err != nil {
 		return err
 	}
-	made.Disposition, made.Reason, made.Message = outcome(len(d.runs.all), len(decisions))
-	if len(d.runs.all) == 0 && d.retest.skipped > 0 {
+	made.Disposition, made.Reason, made.Message = outcome(d.runs.started(), len(decisions))
+	if d.runs.started() == 0 && d.retest.skipped > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
 			"none of the %d pipelines for this event has a latest run on this commit that ended without success: "+
 				"a command that names one starts it anyway",
@@ -104,7 +106,9 @@ func (d *draft) prepareAll(ctx context.Context, open []*candidate) error {
 	}
 	if all.tooLarge() {
 		d.refuseLarge(&all, open)
+		return nil
 	}
+	d.addUnmatched(ctx, open)
 	return nil
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
-	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/status/text"
@@ -256,10 +255,10 @@ func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 	}
 	all := slices.Sorted(maps.Keys(known))
 	hint := ""
-	if meant := match.Nearest(unknown[0], all); len(unknown) == 1 && meant != "" {
-		hint = "Did you mean " + meant + "? "
+	if len(unknown) == 1 {
+		hint = text.DidYouMean(unknown[0], all)
 	}
-	return fmt.Sprintf("nothing was started: no pipeline is called %s. %s(All: %s)", listed(unknown), hint, listed(all))
+	return fmt.Sprintf("nothing was started: no pipeline is called %s.%s (All: %s)", listed(unknown), hint, listed(all))
 }
 
 // nameOf returns the name of a definition, with the placeholders replaced whose values are already

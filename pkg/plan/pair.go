@@ -166,13 +166,15 @@ func together(a, b *v1alpha1.GitEventSpec) bool {
 
 func pullKey(number int64) string { return plumbline.PullAnnotation + strconv.FormatInt(number, 10) }
 
-// hasRuns reports whether an event has runs of pipelines. The run that only shows a wait does not
-// count.
+// hasRuns reports whether an event has runs of pipelines. A run that only shows a wait, or that a
+// pipeline is not started, does not count.
 func hasRuns(r history.Record) bool {
 	found := r.Event.Status.Runs
-	onlyWaits := func(run v1alpha1.Run) bool { return run.Pipeline == Definitions && run.Refused == nil }
+	onlyShows := func(run v1alpha1.Run) bool {
+		return run.Skipped() || run.Pipeline == Definitions && run.Refused == nil
+	}
 	return len(found) == 0 && r.Event.Status.Disposition == v1alpha1.DispositionRuns ||
-		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !onlyWaits(run) })
+		slices.ContainsFunc(found, func(run v1alpha1.Run) bool { return !onlyShows(run) })
 }
 
 // retryLater returns a Throttled fault. The order in which the two deliveries arrive is not

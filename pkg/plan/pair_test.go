@@ -177,6 +177,13 @@ func TestPushIsDeclinedOnlyForPullRequestOfItsBranch(t *testing.T) {
 		"it has shown that and runs none": {
 			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionIgnored, waited)}, 130, "",
 		},
+		"it shows that no pipeline is for it": {pulls(nil), []history.Record{
+			pulled4(v1alpha1.DispositionIgnored, func(e *v1alpha1.GitEvent) {
+				e.Status.Runs = []v1alpha1.Run{
+					{Pipeline: "hello", Name: "hello", Result: &v1alpha1.Result{Outcome: v1alpha1.OutcomeSkipped}},
+				}
+			}),
+		}, 0, ""},
 		"it has shown that and was ended": {
 			pulls(nil), []history.Record{pulled4(v1alpha1.DispositionRuns, waited)}, 130, "",
 		},

@@ -249,7 +249,8 @@ type Run struct {
 	Note string
 	// Secret is the name of its git-auth secret, empty if it gets none.
 	Secret string
-	// Refused says what its author has to fix, nil if nothing.
+	// Refused says what its author has to fix, nil if nothing. With the reason
+	// v1alpha1.ReasonUnmatched it says why the event does not start the pipeline.
 	Refused *v1alpha1.Refusal
 	// Unresolved is true while something that it refers to cannot be read; Wait says why, in the
 	// attempt in which that happened.
@@ -260,6 +261,12 @@ type Run struct {
 	// is refused, unresolved or of an earlier attempt. It is not decoded, because an object may
 	// take twelve times as much memory and a plan may have hundreds.
 	Manifest []byte
+}
+
+// Unmatched reports whether the run is none: its check says why the event does not start the
+// pipeline.
+func (r *Run) Unmatched() bool {
+	return r.Refused != nil && r.Refused.Reason == v1alpha1.ReasonUnmatched
 }
 
 // PipelineRun decodes the manifest.

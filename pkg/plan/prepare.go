@@ -49,7 +49,9 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 		for _, problem := range run.Problems() {
 			c.decision.Reason += "; " + problem.Says
 		}
-		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), d.unknownNote(c.definition)}
+		dropped := annotations.Dropped(c.definition, d.set.UnknownIn(c.definition))
+		idle := annotations.Idle(c.definition, d.facts.scope.Misspelt(string(run.Manifest)))
+		notes := []string{run.Note, d.approvalNote(), d.tokenNote(made), dropped, idle}
 		run.Note = strings.Join(strings.Fields(strings.Join(notes, " ")), " ")
 	case f.Class == fault.Ignored:
 		c.decide(f.Message)
@@ -66,33 +68,12 @@ func (d *draft) prepare(ctx context.Context, c *candidate) *Run {
 	return d.runs.named(run.Name)
 }
 
-// unknownNote returns a note for the author about fields that do not exist, empty if all do.
-func (d *draft) unknownNote(definition resolve.Definition) string {
-	const most = 3
-	unknown, more := d.set.UnknownIn(definition), ""
-	if len(unknown) == 0 {
-		return ""
-	}
-	if len(unknown) > most {
-		unknown, more = unknown[:most], fmt.Sprintf(" and %d more", len(unknown)-most)
-	}
-	names := make([]string, len(unknown))
-	for i, field := range unknown {
-		names[i] = shown(field.Path)
-	}
-	all := strings.Join(names, ", ") + more
-	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
-}
-
 // nameRefused gives the check of a refused pipeline the name that its run would have had, so that a
 // required check with that name shows the refusal. A placeholder whose value cannot be read now
 // stays: the refusal does not wait for it.
 func (d *draft) nameRefused(ctx context.Context, run *Run, c *candidate) {
-	scope := d.facts.scope
-	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(run.Pipeline); return err })
-	known := scope.Known(run.Pipeline)
-	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
-	if known == run.Pipeline || v1alpha1.Length(known) > maxPipelineName {
+	known := d.knownName(ctx, run.Pipeline)
+	if known == run.Pipeline {
 		return
 	}
 	run.Pipeline = known

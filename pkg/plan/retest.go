@@ -60,7 +60,7 @@ func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
 		if r.Event.Name != d.Approval.Event || !d.spec.Happened().Before(r.Event.Happened()) {
 			continue
 		}
-		started := func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) }
+		started := func(run v1alpha1.Run) bool { return run.Pipeline == d.nameOf(c.definition) && !run.Skipped() }
 		if slices.ContainsFunc(r.Event.Status.Runs, started) {
 			return fault.Ignoredf(
 				reasonNotSelected,

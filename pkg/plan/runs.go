@@ -17,6 +17,16 @@ func (r *runs) named(name string) *Run {
 	return nil
 }
 
+// started returns the number of runs of pipelines that the event starts, or that are refused.
+func (r *runs) started() (n int) {
+	for i := range r.all {
+		if !r.all[i].Unmatched() {
+			n++
+		}
+	}
+	return n
+}
+
 // put adds a run, or completes an unresolved one. The previous version stored names without the
 // dash of a generateName. Then the check keeps that name: GitLab would show a second check, and the
 // first would stay pending.
@@ -37,7 +47,7 @@ func (r *runs) put(run Run) {
 // check of its own.
 func (r *runs) distinct(run *Run, file string) error {
 	for i := range r.all {
-		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline {
+		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline && !other.Unmatched() {
 			name := run.Pipeline
 			run.Pipeline = file
 			return fault.Invalidf(

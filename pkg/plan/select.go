@@ -41,10 +41,11 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 		return
 	}
 	c.err = d.facts.withFacts(ctx, func() (err error) {
-		c.selection, err = d.matches(c.definition)
+		c.selection, c.unmatched, err = d.matches(c.definition)
 		return err
 	})
 	c.selection.Incomplete = d.facts.truncatedUsed() || c.selection.Incomplete
+	c.unmatched = c.unmatched && !c.selection.Incomplete
 	if c.selection.Incomplete {
 		c.selection.Reason += "; " + incompleteFiles
 	}
@@ -58,7 +59,9 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	}
 }
 
-func (d *draft) matches(definition resolve.Definition) (match.Selection, error) {
+// matches reports whether a definition's annotations match the event. unmatched is true if they do
+// not and a check has to say so.
+func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmatched bool, err error) {
 	decide := match.Select
 	switch {
 	case d.isRemark():
@@ -70,14 +73,15 @@ func (d *draft) matches(definition resolve.Definition) (match.Selection, error) 
 	}
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
-		return match.Selection{}, err
+		return s, false, err
 	}
-	decision, err := decide(d.facts.event, match.Pipeline{Name: definition.Name, Annotations: annotations})
+	pipeline := match.Pipeline{Name: definition.Name, Annotations: annotations}
+	decision, err := decide(d.facts.event, pipeline)
 	if err != nil {
-		return match.Selection{}, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
+		return s, false, fmt.Errorf("%s: %w", definition.File, d.set.AsWritten(definition, d.facts.scope, err))
 	}
 	if decision.Needs.Any() {
-		return match.Selection{}, &template.Unknown{Needs: decision.Needs}
+		return s, false, &template.Unknown{Needs: decision.Needs}
 	}
-	return decision, nil
+	return decision, !decision.Selected && d.showsUnmatched(pipeline), nil
 }

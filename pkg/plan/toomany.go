@@ -11,7 +11,7 @@ import (
 // tooMany returns an Invalid fault if more pipelines are selected than one event may start, else
 // nil. Pipelines that cannot be decided yet do not count yet.
 func (d *draft) tooMany(open []*candidate) *fault.Error {
-	selected := len(d.runs.all)
+	selected := d.runs.started()
 	for _, c := range open {
 		if (c.err == nil || fault.Is(c.err, fault.Invalid)) && d.runs.named(c.run) == nil {
 			selected++

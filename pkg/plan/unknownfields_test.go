@@ -30,3 +30,20 @@ func TestUnknownFieldsAreNotes(t *testing.T) {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }
+
+// Annotations and placeholders that have no effect stay on the PipelineRun, and its check says so.
+func TestLintIsNote(t *testing.T) {
+	t.Parallel()
+	w := &env{files: []git.File{edited(pipeline("one"), "annotations:\n",
+		"annotations:\n    pipelinesascode.tekton.dev/on-labels: \"{{ revisoin }}\"\n    plumbline.dev/x: \"1\"\n")}}
+	made := w.make(t, push())
+	want := "Without effect in .tekton/one.yaml: on-labels does not exist. Did you mean on-label? plumbline.dev/x does not exist. " +
+		"{{ revisoin }} is not defined, so it stays as it is. Did you mean {{ revision }}?"
+	if len(made.Runs) != 1 || made.Runs[0].Note != want {
+		t.Fatalf("%+v", made.Runs)
+	}
+	run, err := made.Runs[0].PipelineRun()
+	if err != nil || run.Annotations["pipelinesascode.tekton.dev/on-labels"] != "{{ revisoin }}" {
+		t.Errorf("%v, %v", run.Annotations, err)
+	}
+}

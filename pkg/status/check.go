@@ -61,6 +61,9 @@ type Check struct {
 	// OnlyOpen means: conclude the check if it exists and is pending, and change nothing else. It
 	// is set where it is unknown what was reported before.
 	OnlyOpen bool `json:",omitempty"`
+	// Yields means that the check is only shown on a commit that has no other check of its name. A
+	// real result, of whatever event, is never replaced by it.
+	Yields bool `json:",omitempty"`
 	// Shared means that other events post this check, too: it is always looked up before a post,
 	// and after the first one.
 	Shared bool `json:",omitempty"`

@@ -72,6 +72,11 @@ func TestDesiredConcluded(t *testing.T) {
 	terminating.Result = &v1alpha1.Result{
 		Outcome: v1alpha1.OutcomeCancelled, Reason: "NamespaceTerminating", Message: "ci is being terminated",
 	}
+	unmatched := planned()
+	unmatched.Result = &v1alpha1.Result{
+		Outcome: v1alpha1.OutcomeSkipped, Reason: v1alpha1.ReasonUnmatched,
+		Message: "on-path-change [src/**] matches no changed file (changed: `a`.md)",
+	}
 	hostile := refusedRun("AdmissionDenied", "two\n```\nfences <b>&\"quotes\"")
 	hostile.Pipeline = "b<img src=x>`[x](y)@all"
 	checkDesired(t, []desiredCase{
@@ -96,6 +101,8 @@ func TestDesiredConcluded(t *testing.T) {
 			Cancelled, "cancelled", ""},
 		{"E3: a run that was deleted is cancelled and says so", RunState{Run: deleted}, "Cancelled", Completed, Cancelled,
 			"deleted", "the PipelineRun was deleted"},
+		{"a pipeline that is not started is skipped", RunState{Run: unmatched, Links: consoleLinks()},
+			"Skipped: on-path-change [src/**] matches no changed file (changed: `a`.md)", Completed, Skipped, "unmatched", ""},
 		{"a run whose namespace went away before it was created is cancelled", RunState{Run: terminating}, "Cancelled",
 			Completed, Cancelled, "terminating", "ci is being terminated"},
 	})
@@ -193,6 +200,7 @@ func checkDesired(t *testing.T, cases []desiredCase) {
 			if result := c.run.Run.Result; result != nil {
 				want.StartedAt, want.CompletedAt = result.StartedAt, result.CompletedAt
 			}
+			want.Yields = c.golden == "unmatched"
 			if c.run.Run.UID != "" {
 				want.DetailsURL = c.run.Links.Run
 			}

@@ -40,6 +40,10 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 
 func (in Input) ended(c *Check, run RunState) {
 	result := run.Run.Result
+	if result.Reason == v1alpha1.ReasonUnmatched {
+		in.unmatched(c, run)
+		return
+	}
 	in.conclude(c, run.Run.Pipeline, conclusionOf(result))
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
@@ -58,6 +62,17 @@ func (in Input) ended(c *Check, run RunState) {
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}
+}
+
+// unmatched sets the check of a pipeline that the event does not start. The title is all that lists
+// of checks show, so it has the clause.
+func (in Input) unmatched(c *Check, run RunState) {
+	clause := run.Run.Result.Message
+	c.State, c.Conclusion, c.Yields = Completed, Skipped, true
+	c.Title = titleUnmatched + ": " + visible(clause)
+	c.Summary = in.summary(run.Run.Pipeline, saysUnmatched)
+	c.Text = textUnmatched + "\n\n" + code(clause)
+	c.DetailsURL = "" // there is nothing to look at
 }
 
 // started sets the check of a run that exists. It sets no start time: that depends on whether the

@@ -22,6 +22,7 @@ const (
 	titleSkipped   = "CI Skipped"
 	titleApproved  = "Approved"
 	titleDecided   = "Decided"
+	titleUnmatched = "Skipped"
 )
 
 // The titles of failed checks whose cause is known.
@@ -65,6 +66,7 @@ const (
 	saysPending    = "is waiting for approval."
 	saysApproved   = "is no longer waiting for approval."
 	saysSkipped    = "- CI has been skipped"
+	saysUnmatched  = "does not run for this change."
 )
 
 // The texts of checks; the longer ones are files below templates.
@@ -77,6 +79,7 @@ const (
 	textDeleted       = "PipelineRun %s was deleted"
 	textNotCreated    = "PipelineRun %s was not created: %s"
 	textSkipped       = "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed."
+	textUnmatched     = "This change does not start the pipeline. Its annotations do not match:"
 	textUndecided     = "Which pipelines start is not decided yet."
 	textUnserved      = "This event can no longer be processed"
 

@@ -20,7 +20,7 @@ func Summary(s *v1alpha1.GitEventStatus) string {
 	var outcome string
 	switch {
 	case runs.failed > 0:
-		outcome = "Failed" + share(runs.failed, len(s.Runs))
+		outcome = "Failed" + share(runs.failed, runs.all)
 	case held != "":
 		return "Waiting: " + held
 	case runs.running > 0:
@@ -32,7 +32,7 @@ func Summary(s *v1alpha1.GitEventStatus) string {
 	case runs.uncreated > 0:
 		outcome = "Creating"
 	case runs.cancelled > 0:
-		outcome = "Cancelled" + share(runs.cancelled, len(s.Runs))
+		outcome = "Cancelled" + share(runs.cancelled, runs.all)
 	default:
 		outcome = "Succeeded"
 	}
@@ -62,14 +62,17 @@ func disposed(s *v1alpha1.GitEventStatus) string {
 	return string(s.Disposition)
 }
 
-// tally counts the runs of an event by state; the rest succeeded.
-type tally struct{ failed, cancelled, running, uncreated int }
+// tally counts the runs of an event, all and by state; the rest succeeded.
+type tally struct{ all, failed, cancelled, running, uncreated int }
 
 // count judges runs by the same rules as Desired.
 func count(runs []v1alpha1.Run) tally {
 	var t tally
 	for i := range runs {
 		conclusion := conclusionOf(runs[i].Result)
+		if conclusion != Skipped {
+			t.all++
+		}
 		switch {
 		case conclusion == Success, conclusion == Skipped:
 		case conclusion == Cancelled:

@@ -31,7 +31,7 @@ func TestPathsAndExpressionsOnPush(t *testing.T) {
 		env.awaitCheck(sha, checkName(name), "success", soon)
 	}
 	check := env.awaitCheck(sha, checkName("broken"), "failure", soon)
-	if want := "on-cel-expression: 1:20: undeclared reference to 'taget_branch'"; !strings.Contains(check.Text, want) {
+	if want := "on-cel-expression: 1:20: taget_branch is not defined"; !strings.Contains(check.Text, want) {
 		t.Errorf("the author reads %q, want %q", check.Text, want)
 	}
 	env.awaitAllSettled(soon)

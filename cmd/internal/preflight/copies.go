@@ -25,13 +25,7 @@ func (c *Checker) copies(ctx context.Context) []Finding {
 			Secrets(c.Namespace).
 			List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 		if err != nil {
-			return []Finding{
-				unknown(
-					fmt.Sprintf("Secret %s/%s", c.Namespace, name),
-					err,
-					"let this account list it: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
-				),
-			}
+			return []Finding{c.unread(ctx, fmt.Sprintf("Secret %s/%s", c.Namespace, name), err, "list it", roles)}
 		}
 		if found := only(list.Items, name); !webhooksecret.Complete(found) {
 			incomplete = append(incomplete, name)

@@ -76,7 +76,7 @@ func (c *Checker) deployments(ctx context.Context) []Finding {
 		case apierrors.IsNotFound(err):
 			all = append(all, Finding{
 				Object: object, Problem: "does not exist",
-				Remedy: "install Plumbline (kubectl apply -f config/), or say with --system-namespace where it is installed",
+				Remedy: "install Plumbline (" + c.apply(ctx, "config/") + "), or say with --system-namespace where it is installed",
 			})
 		case err != nil:
 			all = append(all, unknown(object, err, tryAgain))

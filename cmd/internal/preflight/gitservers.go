@@ -32,13 +32,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	const object = "The Git services of Repositories"
 	settings, err := c.settings(ctx)
 	if err != nil {
-		return []Finding{
-			unknown(
-				object,
-				err,
-				"let this account get the ConfigMap: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml",
-			),
-		}
+		return []Finding{c.unread(ctx, object, err, "get the ConfigMap", roles)}
 	}
 	if settings.Namespaces.Broken != "" {
 		return []Finding{c.badNamespaces(settings)}
@@ -51,7 +45,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	for {
 		page, err := c.repositories.Repositories(metav1.NamespaceAll).List(ctx, options)
 		if err != nil {
-			return []Finding{unknown(object, err, "let this account list Repositories: kubectl apply -f config/")}
+			return []Finding{c.unread(ctx, object, err, "list Repositories", "config/")}
 		}
 		for i := range page.Items {
 			r := &page.Items[i]

@@ -30,7 +30,6 @@ func (c *Checker) definitions(ctx context.Context) []Finding {
 
 func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 	object := fmt.Sprintf("CustomResourceDefinition %s.%s", want.Spec.Names.Plural, want.Spec.Group)
-	apply := "kubectl apply -f config/" + want.file
 	var all []Finding
 	for _, version := range want.Spec.Versions {
 		served, err := c.served(ctx, want.Spec.Group, version.Name)
@@ -43,7 +42,7 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		schema := served.kind(want.Spec.Group, version.Name, want.Spec.Names.Kind)
 		if schema == nil {
 			problem := fmt.Sprintf("is missing: version %s of %s is not served", version.Name, want.Spec.Names.Kind)
-			all = append(all, Finding{Object: object, Problem: problem, Remedy: apply, Awaited: true})
+			all = append(all, Finding{Object: object, Problem: problem, Remedy: c.define(ctx, want), Awaited: true})
 			continue
 		}
 		lacks := missing(version.Schema.OpenAPIV3Schema, schema, "")
@@ -63,7 +62,7 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		slices.Sort(lacks)
 		all = append(all, Finding{
 			Object: object,
-			Remedy: apply,
+			Remedy: c.define(ctx, want),
 			// Without a field of a GitEvent, what protects from losing or repeating it is not
 			// stored. A Repository may be of Pipelines-as-Code's definition.
 			Awaited: want.Spec.Group == plumbline.GroupName,
@@ -75,6 +74,16 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		})
 	}
 	return all
+}
+
+// define returns the command that installs a definition. The chart may leave them out.
+func (c *Checker) define(ctx context.Context, want definition) string {
+	file := "config/" + want.file
+	command := c.apply(ctx, file)
+	if !strings.HasSuffix(command, file) {
+		command += "; if the values have crds.enabled: false: kubectl apply -f " + file
+	}
+	return command
 }
 
 // document is the part of an OpenAPI v3 document that the preflight reads.

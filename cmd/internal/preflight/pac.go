@@ -60,14 +60,7 @@ func (c *Checker) RunningPaC(ctx context.Context) ([]Finding, error) {
 		list, err := c.kube.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, named)
 		switch {
 		case apierrors.IsForbidden(err):
-			all = append(
-				all,
-				unknown(
-					"Deployment "+pac.name,
-					err,
-					"let this account list it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
-				),
-			)
+			all = append(all, c.unread(ctx, "Deployment "+pac.name, err, "list it", clusterRoles))
 			continue
 		case err != nil:
 			return all, fault.FromKube(fault.VerbRead, fmt.Errorf("looking for Deployment %s: %w", pac.name, err))
@@ -101,13 +94,7 @@ func (c *Checker) leftOver(ctx context.Context) []Finding {
 		return nil
 	}
 	if err != nil {
-		return []Finding{
-			unknown(
-				object,
-				err,
-				"let this account get it: kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml",
-			),
-		}
+		return []Finding{c.unread(ctx, object, err, "get it", clusterRoles)}
 	}
 	return []Finding{
 		{

@@ -53,13 +53,14 @@ type granted struct {
 func (c *Checker) right(ctx context.Context, of granted, group, resource string) []Finding {
 	role, rule := of.role, of.rule
 	object, namespace := role.kind+" "+role.name, ""
-	remedy := "kubectl apply -f config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
+	files, suffix := clusterRoles, ""
 	if len(of.listed) > 0 {
-		remedy += ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does"
+		suffix = ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does" +
+			" (with Helm: the value rbac.namespaces)"
 	}
 	if role.kind == "Role" {
 		object, namespace = role.kind+" "+c.Namespace+"/"+role.name, c.Namespace
-		remedy = "kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml"
+		files, suffix = roles, ""
 	}
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -106,7 +107,7 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 				qualified(group, resource),
 				some(slices.Compact(where), maxNamed, ", "),
 			),
-			Remedy: remedy,
+			Remedy: c.apply(ctx, files) + suffix,
 		},
 	}
 }

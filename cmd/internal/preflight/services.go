@@ -30,23 +30,23 @@ func (c *Checker) services(ctx context.Context) []Finding {
 }
 
 func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
-	const remedy = "kubectl apply -f config/500-services.yaml"
+	remedy := func() string { return c.apply(ctx, "config/500-services.yaml") }
 	object := fmt.Sprintf("Service %s/%s", c.Namespace, want.Name)
 	service, err := c.kube.CoreV1().Services(c.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return []Finding{{Object: object, Problem: "does not exist", Remedy: remedy}}
+		return []Finding{{Object: object, Problem: "does not exist", Remedy: remedy()}}
 	}
-	const rights = "let this account get the Services and list the pods: kubectl apply -f config/230-roles.yaml -f config/240-rolebindings.yaml"
+	const rights = "get the Services and list the pods"
 	if err != nil {
-		return []Finding{unknown(object, err, rights)}
+		return []Finding{c.unread(ctx, object, err, rights, roles)}
 	}
 	if len(service.Spec.Selector) == 0 {
-		return []Finding{{Object: object, Problem: "has no selector", Remedy: remedy}}
+		return []Finding{{Object: object, Problem: "has no selector", Remedy: remedy()}}
 	}
 	selector := labels.SelectorFromSet(service.Spec.Selector).String()
 	pods, err := c.kube.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return []Finding{unknown(object, err, rights)}
+		return []Finding{c.unread(ctx, object, err, rights, roles)}
 	}
 	meant := want.Spec.Selector[nameLabel]
 	foreign, ours := map[string]bool{}, 0
@@ -66,7 +66,7 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 				"check the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
 				c.Namespace,
 				meant,
-				remedy,
+				remedy(),
 			),
 		})
 	}
@@ -79,7 +79,7 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 				meant,
 				strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
 			),
-			Remedy: "take these labels off them or move them to a namespace of their own; if the Service was changed: " + remedy,
+			Remedy: "take these labels off them or move them to a namespace of their own; if the Service was changed: " + remedy(),
 		})
 	}
 	return all

@@ -57,3 +57,14 @@ const (
 	OnCELExpression    = prefix + "on-cel-expression"
 	TargetNamespace    = prefix + "target-namespace"
 )
+
+// Written returns the keys of the annotations that Plumbline or Pipelines-as-Code writes to
+// PipelineRuns.
+func Written() []string {
+	return []string{
+		URLOrg, URLRepository, SHA, SHATitle, SHAURL, RepoURL, SourceRepoURL, Sender, EventType, Branch, SourceBranch,
+		Repository, GitProvider, SecretCreated, ControllerInfo, PullRequest, InstallationID, GHEURL, CloneURL,
+		OriginalPRName, GitAuthSecret, State, LogURL, CheckRunID, GitLabPipelineID, SourceProjectID, TargetProjectID,
+		prefix + "execution-order", prefix + "scm-reporting-plr-started",
+	}
+}

@@ -184,7 +184,7 @@ func TestUndeclaredNamesThePlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "2:3: undeclared reference to 'tier': the param does not apply to this event"
+	want := "2:3: tier is not defined: the param does not apply to this event"
 	if err := p.Undeclared("tier"); !fault.Is(err, fault.Invalid) || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

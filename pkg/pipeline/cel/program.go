@@ -4,6 +4,7 @@ package cel
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +69,7 @@ func (e *Environment) Compile(text string) (*Program, error) {
 			}
 			return a.Location.Column() - b.Location.Column()
 		})
-		return nil, invalid(max(1, first.Location.Line()), max(0, first.Location.Column()), first.Message)
+		return nil, invalid(max(1, first.Location.Line()), max(0, first.Location.Column()), e.plain(first.Message))
 	}
 	// Not with cel.OptTrackState: with it cel-go silently counts no cost.
 	program, err := e.env.Program(
@@ -86,6 +87,30 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	p := &Program{environment: e, ast: checked, program: program, mentioned: map[string]bool{}}
 	p.walk(p.mention)
 	return p, nil
+}
+
+// undeclared matches cel-go's message about a variable or function that does not exist.
+var undeclared = regexp.MustCompile(`^undeclared reference to '(.*)' \(in container ''\)$`)
+
+// plain returns a message of the compiler in plain words.
+func (e *Environment) plain(message string) string {
+	parts := undeclared.FindStringSubmatch(message)
+	if parts == nil {
+		return message
+	}
+	known := slices.Clone(e.names)
+	for name := range e.env.Functions() {
+		known = append(known, name)
+	}
+	for _, macro := range e.env.Macros() {
+		known = append(known, macro.Function())
+	}
+	slices.Sort(known)
+	said := parts[1] + " is not defined"
+	if hint := text.DidYouMean(parts[1], known); hint != "" {
+		said += "." + hint
+	}
+	return said
 }
 
 // Boolean reports whether the expression may be true or false, as far as that is known before it is
@@ -256,5 +281,5 @@ func (p *Program) Undeclared(name string) error {
 			line, column = at.Line(), at.Column()
 		}
 	})
-	return invalid(line, column, "undeclared reference to '"+name+"': the param does not apply to this event")
+	return invalid(line, column, name+" is not defined: the param does not apply to this event")
 }

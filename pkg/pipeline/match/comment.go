@@ -27,7 +27,8 @@ const (
 func onComment(ev Event, annotations map[string]string) (Selection, error) {
 	text, found := annotations[pipelinesascode.OnComment]
 	if !found {
-		return declined("the event is a comment, and there is no annotation %s", pipelinesascode.OnComment), nil
+		return declined("the event is a comment, and there is no annotation on-comment%s",
+			misspelt(annotations, pipelinesascode.OnComment)), nil
 	}
 	expression, parts, err := compileExpression(text)
 	if err != nil {

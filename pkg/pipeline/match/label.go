@@ -14,7 +14,8 @@ func labelled(ev Event, annotations map[string]string) (Selection, error) {
 	if _, found := annotations[pipelinesascode.OnLabel]; found || ev.EventType != LabelEvent {
 		return Selection{}, nil
 	}
-	return declined("a label was added, and there is no annotation %s", pipelinesascode.OnLabel), nil
+	return declined("a label was added, and there is no annotation on-label%s",
+		misspelt(annotations, pipelinesascode.OnLabel)), nil
 }
 
 func onLabel(ev Event, annotations map[string]string) (Selection, error) {

@@ -147,6 +147,22 @@ func Select(ev Event, p Pipeline) (Selection, error) {
 	return d, nil
 }
 
+// OnlyPaths reports whether a pipeline that does not match would match another list of changed
+// files: everything else matches, or does not matter.
+func OnlyPaths(ev Event, p Pipeline) bool {
+	ev.Changed = nil
+	d, err := Select(ev, p)
+	return err == nil && d.Needs.Changed
+}
+
+// Automatic reports whether events of this Repository may start the pipeline without being asked to
+// by name.
+func Automatic(ev Event, p Pipeline) bool {
+	_, lists := p.Annotations[pipelinesascode.OnEvent]
+	_, expression := p.Annotations[pipelinesascode.OnCELExpression]
+	return (lists || expression) && elsewhere(ev, p.Annotations).Reason == ""
+}
+
 func decide(ev Event, annotations map[string]string) (Selection, error) {
 	if d := elsewhere(ev, annotations); d.Reason != "" {
 		return d, nil
@@ -209,7 +225,7 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 		return Selection{}, err
 	}
 	if !found {
-		return declined("no annotation %s", pipelinesascode.OnEvent), nil
+		return declined("no annotation on-event%s", misspelt(annotations, pipelinesascode.OnEvent)), nil
 	}
 	if slices.Contains(events, string(ev.Trigger)) {
 		return agrees("on-event includes %s", ev.Trigger), nil
@@ -218,7 +234,7 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 		"on-event %s does not include %s%s",
 		show(events),
 		ev.Trigger,
-		hint(annotations, pipelinesascode.OnEvent),
+		eventHint(annotations, events),
 	), nil
 }
 
@@ -228,7 +244,7 @@ func onTargetBranch(ev Event, annotations map[string]string) (Selection, error) 
 		return Selection{}, err
 	}
 	if !found {
-		return declined("no annotation %s", pipelinesascode.OnTargetBranch), nil
+		return declined("no annotation on-target-branch%s", misspelt(annotations, pipelinesascode.OnTargetBranch)), nil
 	}
 	ref := strings.TrimPrefix(ev.BaseRef, branchPrefix)
 	for _, pattern := range patterns {

@@ -71,18 +71,18 @@ func TestSelect(t *testing.T) {
 		},
 		"events are compared whole": {
 			push("refs/heads/main"), annotated("on-event", "[pushes, pu*]", "on-target-branch", "[main]"),
-			"on-event [pushes, pu*] does not include push",
+			"on-event [pushes, pu*] does not include push; no event is called pushes. Did you mean push?",
 		},
 		"a pipeline without annotations is not for events": {
-			push("refs/heads/main"), nil, "no annotation pipelinesascode.tekton.dev/on-event",
+			push("refs/heads/main"), nil, "no annotation on-event",
 		},
 		"on-event alone selects nothing": {
 			push("refs/heads/main"), annotated("on-event", "[push]"),
-			"no annotation pipelinesascode.tekton.dev/on-target-branch",
+			"no annotation on-target-branch",
 		},
 		"on-target-branch alone selects nothing": {
 			push("refs/heads/main"), annotated("on-target-branch", "[main]"),
-			"no annotation pipelinesascode.tekton.dev/on-event",
+			"no annotation on-event",
 		},
 		"settings that do not select are carried and change nothing": {
 			push("refs/heads/main"),

@@ -33,7 +33,7 @@ func SelectNamed(ev Event, p Pipeline) (Selection, error) {
 				"settings.test_any: true%s",
 			show(events),
 			ev.Trigger,
-			hint(p.Annotations, pipelinesascode.OnEvent),
+			eventHint(p.Annotations, events),
 		), nil
 	}
 	return Select(ev, p)

@@ -59,7 +59,7 @@ func TestPriority(t *testing.T) {
 		},
 		"no expression": {event: push("refs/heads/main"), text: "1 +", err: "1:4: "},
 		"a name that is not known": {
-			event: push("refs/heads/main"), text: "urgency", err: "undeclared reference to 'urgency'",
+			event: push("refs/heads/main"), text: "urgency", err: "urgency is not defined",
 		},
 		"a key that is not there": {
 			event: body(pull("main")), text: "body.head.size() > 3 ? 1 : 0", err: "no such key: head",
@@ -98,7 +98,7 @@ func TestCheckPriority(t *testing.T) {
 	for text, want := range map[string]string{
 		"7" + strings.Repeat(" ", 4096): "more than 4096 bytes",
 		`body.urgent ? 1 : 0`:           "", `team == "a" ? 1 : 0`: "", "int(team)": "", "body.number": "",
-		"true": "whole number", "1 +": "1:4: ", "urgency": "undeclared reference",
+		"true": "whole number", "1 +": "1:4: ", "urgency": "urgency is not defined",
 	} {
 		err := CheckPriority(text, []string{"team"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -47,7 +47,8 @@ func TestQuotedEntriesSayThatTheQuotesCount(t *testing.T) {
 	}
 	for value, want := range map[string]string{
 		"[pull_request]": "on-event [pull_request] does not include push",
-		"[pull'request]": "on-event [pull'request] does not include push",
+		"[pull'request]": "on-event [pull'request] does not include push; no event is called pull'request. " +
+			"Did you mean pull_request?",
 	} {
 		if got, err := Select(push("refs/heads/main"),
 			Pipeline{Annotations: annotated("on-event", value, "on-target-branch", "main")}); err != nil || got.Reason != want {

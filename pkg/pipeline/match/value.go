@@ -87,6 +87,17 @@ func hint(annotations map[string]string, name string) string {
 	return fmt.Sprintf("; %s looks like a list without brackets: write %s", short, show(entries))
 }
 
+// eventHint is hint for on-event, and says which entry is no event.
+func eventHint(annotations map[string]string, entries []string) string {
+	if said := hint(annotations, pipelinesascode.OnEvent); said != "" {
+		return said
+	}
+	if said := noEvent(entries); said != "" {
+		return "; " + said
+	}
+	return ""
+}
+
 // outsideBraces cuts a word at its commas, except those between braces.
 func outsideBraces(word string) []string {
 	var entries []string

@@ -146,7 +146,7 @@ func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
 	bad := load(header +
 		"metadata: {name: x, annotations: {pipelinesascode.tekton.dev/on-cel-expression: '{{ cel: nobody }}'}}\n")
 	_, err := bad.Annotations(bad.Definitions()[0], scopeOf(t, nil))
-	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: nobody }}: 1:1: undeclared reference to 'nobody'"
+	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: nobody }}: 1:1: nobody is not defined"
 	if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

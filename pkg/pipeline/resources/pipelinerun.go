@@ -63,8 +63,8 @@ func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 	return run
 }
 
-// ForAttempt turns the PipelineRun that was planned for a run into that of its later attempt. logURL
-// is where people watch it.
+// ForAttempt turns the PipelineRun that was planned for a run into that of its later attempt.
+// logURL is where people watch it.
 func ForAttempt(planned *pipelinev1.PipelineRun, run *v1alpha1.Run, logURL string) {
 	planned.Name = run.Name
 	planned.Labels[plumbline.AttemptLabel] = strconv.Itoa(run.Attempt())
@@ -118,7 +118,8 @@ func ours(key string) bool {
 		pipelinesascode.TargetProjectID:
 		return true
 	}
-	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)
+	return key != plumbline.InfrastructureRetriesAnnotation && strings.HasPrefix(key, plumbline.GroupName+"/") ||
+		strings.HasPrefix(key, chains)
 }
 
 // chains is the prefix of the keys by which Tekton Chains marks a signed run, and is configured

@@ -68,7 +68,7 @@ func TestParamsThatTheOwnerMustMend(t *testing.T) {
 		},
 		"a filter that reads another param": {
 			Param{Name: "tier", Filter: `tier == "x"`, Field: "spec.params[0]"},
-			"spec.params[0] (tier): the filter is not an expression: 1:1: undeclared reference to 'tier'",
+			"spec.params[0] (tier): the filter is not an expression: 1:1: tier is not defined",
 		},
 		"a secret without a key": {
 			Param{Name: "tier", Secret: &SecretRef{Name: "vault"}, Field: "spec.params[1]"},
@@ -114,7 +114,7 @@ func TestParamsOfAnnotations(t *testing.T) {
 			`secret == "x"`, cel.Values{}, []string{"secret"}, Needs{Secrets: []SecretRef{{"vault", "token"}}}, "",
 		},
 		"one that does not apply": {`out == "x"`, cel.Values{}, []string{"out"}, Needs{},
-			"1:1: undeclared reference to 'out': the param does not apply to this event"},
+			"1:1: out is not defined: the param does not apply to this event"},
 		"one that may not apply": {`unsure == "x"`, cel.Values{}, []string{"unsure"}, Needs{Body: true}, ""},
 		"beside the payload":     {`out == "x" && body.y`, cel.Values{}, []string{"body", "out"}, Needs{Body: true}, ""},
 		"beside the changed files": {

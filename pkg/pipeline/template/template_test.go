@@ -135,11 +135,11 @@ func TestTextRefusesWhatTheAuthorMustMend(t *testing.T) {
 		},
 		"a variable that does not exist": {
 			`{{ cel: 1 == 1 && taget_branch == "x" }}`,
-			`{{ cel: 1 == 1 && taget_branch == "x" }}: 1:11: undeclared reference to 'taget_branch'`,
+			`{{ cel: 1 == 1 && taget_branch == "x" }}: 1:11: taget_branch is not defined`,
 		},
 		"a param that does not apply": {
 			`{{ cel: "a" + out }}`,
-			`{{ cel: "a" + out }}: 1:7: undeclared reference to 'out': the param does not apply to this event`,
+			`{{ cel: "a" + out }}: 1:7: out is not defined: the param does not apply to this event`,
 		},
 		"an expression that takes too long": {
 			`{{ cel: lists.range(1500).distinct() }}`, `: 1:1: the expression takes too many steps`,

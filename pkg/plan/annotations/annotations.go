@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package annotations reads what the author of a pipeline says about its other runs: how many
-// finished ones are kept, whether a newer run cancels older ones, and how many follow a run that the
-// cluster made fail.
+// finished ones are kept, whether a newer run cancels older ones, and how many follow a run that
+// the cluster made fail.
 package annotations
 
 import (

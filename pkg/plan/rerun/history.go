@@ -32,6 +32,9 @@ func NewHistory(sha string, all []history.Record) *History {
 			event.Status.Plan == nil && !event.Settled() && event.Spec.Comment == nil && event.Spec.EventType != match.LabelEvent
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
+			if run.Skipped() {
+				continue // it is none
+			}
 			if known := h.latest[run.Pipeline]; known == nil || !known.running() {
 				h.latest[run.Pipeline] = &latestRun{event: event, run: run, name: run.Pipeline}
 			}

@@ -40,6 +40,7 @@ func TestHistoryWhySkipped(t *testing.T) {
 		recorded("push-1", "main", ran("mended", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
 		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed),
 			ran("running", v1alpha1.OutcomeFailed)),
+		recorded("push-3", "main", ran("mended", v1alpha1.OutcomeSkipped), ran("running", v1alpha1.OutcomeSkipped)),
 	})
 	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "",
 		"new": "", "elsewhere": ""} {
@@ -47,7 +48,7 @@ func TestHistoryWhySkipped(t *testing.T) {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)
 		}
 	}
-	unplanned := recorded("push-3", "main")
+	unplanned := recorded("push-4", "main")
 	unplanned.Event.Status.Plan = nil
 	if why := rerun.NewHistory(sha, []history.Record{unplanned}).WhySkipped("new"); !strings.Contains(why,
 		"as soon as it is planned") {

@@ -159,8 +159,8 @@ func newestRuns(list []history.Record) []latestRun {
 	for _, record := range list {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
-			if run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped {
-				continue // it only showed a wait
+			if run.Skipped() {
+				continue // it is none
 			}
 			one := latestRun{event: record.Event, run: run, name: definedName(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {

@@ -18,36 +18,11 @@ import (
 
 // find lists the commit's check runs that are this check, newest first, including the known one.
 func (r *repository) find(ctx context.Context, sha string, known int64, check status.Check) ([]*gh.CheckRun, error) {
-	opts := &gh.ListCheckRunsOptions{
-		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
-		ListOptions: gh.ListOptions{PerPage: perPage},
+	ours, err := r.named(ctx, sha, check)
+	if err != nil {
+		return nil, err
 	}
-	var ours []*gh.CheckRun
-	ctx = provider.Pages(ctx)
-	for range maxPages {
-		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
-		if err != nil {
-			return nil, r.unavailable(ctx, "looking the check up", sha, err)
-		}
-		if incompleteList(part, opts.Page) {
-			return nil, noAnswer("looking the check up")
-		}
-		more, err := r.filterOurs(part.CheckRuns, check)
-		if err != nil {
-			return nil, err
-		}
-		ours = append(ours, more...)
-		if opts.Page = resp.NextPage; opts.Page == 0 {
-			break
-		}
-	}
-	if opts.Page != 0 {
-		return nil, fault.Operatorf(
-			reasonTooMany,
-			"looking the check up: GitHub lists more than %d of the name",
-			maxPages*perPage,
-		)
-	}
+	ours = slices.DeleteFunc(ours, func(run *gh.CheckRun) bool { return !check.HasExternalID(run.GetExternalID()) })
 	if known != 0 && !slices.ContainsFunc(ours, func(run *gh.CheckRun) bool { return run.GetID() == known }) {
 		run, err := r.get(ctx, known)
 		if err != nil {
@@ -61,37 +36,57 @@ func (r *repository) find(ctx context.Context, sha string, known int64, check st
 	return ours, nil
 }
 
+// named lists the commit's check runs of our App with the check's name.
+func (r *repository) named(ctx context.Context, sha string, check status.Check) (all []*gh.CheckRun, err error) {
+	opts := &gh.ListCheckRunsOptions{
+		CheckName: gh.String(checkName(check)), AppID: gh.Int64(r.app), Filter: gh.String("all"),
+		ListOptions: gh.ListOptions{PerPage: perPage},
+	}
+	ctx = provider.Pages(ctx)
+	for range maxPages {
+		part, resp, err := r.client.Checks.ListCheckRunsForRef(ctx, r.owner, r.name, sha, opts)
+		if err != nil {
+			return nil, r.unavailable(ctx, "looking the check up", sha, err)
+		}
+		if incompleteList(part, opts.Page) {
+			return nil, noAnswer("looking the check up")
+		}
+		more, err := r.filterOurs(part.CheckRuns)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+		if opts.Page = resp.NextPage; opts.Page == 0 {
+			return all, nil
+		}
+	}
+	return nil, fault.Operatorf(
+		reasonTooMany,
+		"looking the check up: GitHub lists more than %d of the name",
+		maxPages*perPage,
+	)
+}
+
 // incompleteList reports whether an answer is not the requested list: a list has a total, and a
 // non-empty list has entries on its first page.
 func incompleteList(part *gh.ListCheckRunsResults, page int) bool {
 	return part == nil || part.Total == nil || page == 0 && *part.Total > 0 && len(part.CheckRuns) == 0
 }
 
-// filterOurs returns the check runs of a list that are this check. GitHub has filtered the list by
-// our App.
-func (r *repository) filterOurs(runs []*gh.CheckRun, check status.Check) (ours []*gh.CheckRun, err error) {
+// filterOurs returns the check runs of a list that are of our App, by which GitHub has filtered the
+// list. An entry without enough fields to decide is an error: if it were taken for another App's, a
+// second check would be created.
+func (r *repository) filterOurs(runs []*gh.CheckRun) (ours []*gh.CheckRun, err error) {
 	for _, run := range runs {
-		is, err := r.isCheck(run, check)
-		if err != nil {
-			return nil, err
-		}
-		if is {
+		switch {
+		case r.isOtherApps(run):
+		case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
+			return nil, noAnswer("looking the check up")
+		default:
 			ours = append(ours, run)
 		}
 	}
 	return ours, nil
-}
-
-// isCheck reports whether a check run of such a list is this check. An entry without enough fields
-// to decide is an error: if it were taken for another App's, a second check would be created.
-func (r *repository) isCheck(run *gh.CheckRun, check status.Check) (bool, error) {
-	switch {
-	case r.isOtherApps(run):
-		return false, nil
-	case run.GetID() == 0 || run.ExternalID == nil && run.GetApp().GetID() == 0:
-		return false, noAnswer("looking the check up")
-	}
-	return check.HasExternalID(run.GetExternalID()), nil
 }
 
 // isOtherApps reports whether a check run names another App than ours. Not every server names one.

@@ -33,6 +33,8 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 	known := parsed(id)
 	ends := check.State == status.Completed
 	switch {
+	case check.Yields:
+		return r.yield(ctx, head.SHA, check)
 	case check.OnlyOpen:
 		return r.closeOpen(ctx, head.SHA, known, check)
 	case sole && known != 0 && ends: // any other report may be late (E6)
@@ -120,6 +122,24 @@ func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check
 		}
 	}
 	return nil
+}
+
+// yield creates the check unless the commit has a check run of its name, whichever event it is of.
+// GitHub shows the newest check run of a name, so this one would hide a result.
+func (r *repository) yield(ctx context.Context, sha string, check status.Check) (string, error) {
+	known, err := r.named(ctx, sha, check)
+	if err != nil {
+		return "", err
+	}
+	for _, run := range known {
+		if check.HasExternalID(run.GetExternalID()) {
+			return format(run.GetID()), nil
+		}
+	}
+	if len(known) > 0 {
+		return "", nil
+	}
+	return r.create(ctx, sha, check)
 }
 
 // closeOpen completes every pending check run of ours, and creates none.

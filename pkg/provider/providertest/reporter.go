@@ -77,6 +77,7 @@ func testReporter(t *testing.T, open func(*testing.T) Env) {
 	t.Run("a completed check is not opened again by a late report", func(t *testing.T) { testLateReport(t, open(t)) })
 	t.Run("another run's check of the same name is left alone", func(t *testing.T) { testOtherRun(t, open(t)) })
 	t.Run("the newest run of a name is the one that is seen", func(t *testing.T) { testNewestRun(t, open(t)) })
+	t.Run("a check that yields replaces no other", func(t *testing.T) { testYields(t, open(t)) })
 	t.Run("a check is found behind many others", func(t *testing.T) { testManyChecks(t, open(t)) })
 	t.Run("only what is open is closed where nobody knows more", func(t *testing.T) { testOnlyOpen(t, open(t)) })
 	t.Run("a check is known by what the version before called it", func(t *testing.T) { testFormer(t, open(t)) })
@@ -192,6 +193,33 @@ func testNewestRun(t *testing.T, w Env) {
 	newest = r.Service.Checks(r.head.SHA)
 	if got := newest[len(newest)-1]; got.ID != second || got.Conclusion != "success" || len(newest) != 2 {
 		t.Errorf("got %+v", newest)
+	}
+}
+
+// testYields: a check that a pipeline is not started never hides a result, and a result replaces
+// it.
+func testYields(t *testing.T, w Env) {
+	r := report(t, w)
+	yields := ended(status.Skipped)
+	yields.ExternalID, yields.Yields, yields.DetailsURL = "run-2", true, ""
+	for range 2 { // as after a lost answer
+		r.put(t, "", yields)
+	}
+	if got := r.only(t); got.Conclusion != "skipped" {
+		t.Errorf("%+v, want it skipped", got)
+	}
+	r.put(t, "", running())
+	r.put(t, "", ended(status.Failure))
+	for _, sole := range []bool{true, false} {
+		yields.ExternalID = "run-3"
+		id, err := r.client.Put(t.Context(), r.head, "", yields, sole)
+		if err != nil || id != "" {
+			t.Errorf("a check of another event: id %q, %v, want none", id, err)
+		}
+	}
+	checks := r.Service.Checks(r.head.SHA)
+	if len(checks) != 2 || checks[1].Conclusion != "failure" {
+		t.Errorf("%+v, want the failure as the newest", checks)
 	}
 }
 

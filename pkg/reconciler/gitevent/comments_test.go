@@ -99,7 +99,7 @@ func TestCommentStartsOnlyMatchingPipelines(t *testing.T) {
 	}
 	want := map[string]string{
 		"deploy":    `selected: on-comment "(?m)^/deploy (\\w+)" matches the comment "please …"`,
-		"hello":     "the event is a comment, and there is no annotation pipelinesascode.tekton.dev/on-comment",
+		"hello":     "the event is a comment, and there is no annotation on-comment",
 		"other":     `on-comment "^/other" does not match the comment "please …"`,
 		"elsewhere": `target-namespace is "prod" and the Repository of this URL is in "team"`,
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
@@ -106,6 +107,48 @@ func TestTruncatedListOfChangesIsReported(t *testing.T) {
 	}
 }
 
+// Every process is killed after each reconcile.
+func TestUnmatchedPipelinesShowSkippedChecks(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string][]git.File{
+		"next to a run": {annotated("src", "on-path-change: 'src/**'"), helloFile("hello")},
+		"alone":         {annotated("src", "on-path-change: 'src/**'")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newEnv(t, files...)
+			w.forgets = true
+			w.git.changed = git.Changes{Modified: []string{"README.md"}}
+			w.repository = func(r *pacv1alpha1.Repository) {
+				r.Spec.Settings = &pacv1alpha1.Settings{Unmatched: pacv1alpha1.UnmatchedPaths}
+			}
+			w.settle(corev1.ConditionTrue)
+			outcome, disposition := "Succeeded", v1alpha1.DispositionRuns
+			if len(files) == 1 {
+				outcome, disposition = "Ignored: NoMatch", v1alpha1.DispositionIgnored
+			}
+			e := w.event()
+			if !e.Settled() || e.Status.Outcome != outcome || e.Status.Disposition != disposition || e.MayRunAgain() ||
+				len(w.runs()) != len(files)-1 || len(w.git.checks) != len(files) {
+				t.Errorf("%+v, %d runs, checks %v", e.Status, len(w.runs()), w.git.checks)
+			}
+			skipped := 0
+			for _, check := range w.git.checks {
+				if !strings.HasSuffix(check.Name, "/ src") {
+					continue
+				}
+				if skipped++; check.Conclusion != status.Skipped || !check.Yields ||
+					!strings.Contains(check.Text, "on-path-change [src/**] matches no changed file (changed: README.md)") {
+					t.Errorf("%+v", check)
+				}
+			}
+			if skipped != 1 {
+				t.Errorf("%d skipped checks, want 1", skipped)
+			}
+		})
+	}
+}
+
 func TestSkipCIShowsOneSkippedCheck(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
@@ -142,7 +185,7 @@ func TestExpressionErrorFailsOnlyItsPipeline(t *testing.T) {
 	}
 	for _, check := range w.git.checks {
 		if bad := strings.HasSuffix(check.Name, "/ bad"); bad != (check.Conclusion == status.Failure) ||
-			bad != strings.Contains(check.Text, "on-cel-expression: 1:20: undeclared reference to 'nothing'") {
+			bad != strings.Contains(check.Text, "on-cel-expression: 1:20: nothing is not defined") {
 			t.Errorf("%s: %s %s", check.Name, check.Conclusion, check.Text)
 		}
 	}

@@ -232,7 +232,7 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 			[]string{"whole number"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.Settings.QueuePriority, s.Settings.GitOpsCommandPrefix = `urgent == "yes" ? 5 : 0`, "my ci"
-		}, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "undeclared reference to 'urgent'"}},
+		}, "False BadCommandPrefix", []string{"settings.gitops_command_prefix", "urgent is not defined"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.Settings.GitOpsCommandPrefix, s.Params = "", &[]pacv1alpha1.Params{{Name: "urgent"}}
 		}, "True NoProblem", nil},

@@ -66,7 +66,7 @@ func TestFind(t *testing.T) {
 			file, 1, file + ": pipeline x: annotation pipelinesascode.tekton.dev/on-event: the pattern is none", file + ":15:42",
 		},
 		"a place in an expression of several lines": {
-			file, 1, file + ": pipeline x: on-cel-expression: 2:3: undeclared reference to 'taget'", file + ":18:9",
+			file, 1, file + ": pipeline x: on-cel-expression: 2:3: taget is not defined", file + ":18:9",
 		},
 		"a place beyond its end": {
 			file, 1, file + ": pipeline x: on-cel-expression: 99:3: oops", file + ":16:51",
@@ -75,7 +75,7 @@ func TestFind(t *testing.T) {
 			"quoted.yaml", 0, "quoted.yaml: pipeline a: on-cel-expression: 1:8: no", "quoted.yaml:5:71",
 		},
 		"a placeholder and the place in it": {
-			file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: undeclared reference", file + ":13:31",
+			file, 1, file + ":9: {{ cel: no + 1 }}: 1:4: no is not defined", file + ":13:31",
 		},
 		"a placeholder": {
 			file, 1, file + ":9: the value of {{ body.x }} is missing", file + ":12:9",

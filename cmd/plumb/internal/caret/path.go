@@ -10,12 +10,41 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/yamlerror"
 )
 
 // Unknown returns the fields that do not exist, of all PipelineRuns, Pipelines and Tasks.
 func (s *Sources) Unknown() []resolve.Field { return s.set.Unknown() }
+
+// Warning is something without effect, and its place.
+type Warning struct {
+	Place
+	Says string
+}
+
+// Lint returns the annotations of PipelineRuns that have no effect, and the placeholders of all
+// files that do not exist but look like a variable.
+func (s *Sources) Lint(scope *template.Scope) []Warning {
+	var all []Warning
+	for _, def := range s.set.Definitions() {
+		for _, finding := range match.Lint(def.Annotations) {
+			at := s.Field(def.File, def.Document, "metadata.annotations."+finding.Annotation)
+			all = append(all, Warning{at, finding.Says})
+		}
+	}
+	for file, text := range s.texts {
+		d := document{lines: strings.Split(text, "\n")}
+		d.to = len(d.lines)
+		for _, name := range scope.Misspelt(text) {
+			line, column, _ := d.findText("{{"+name.Name+"}}", clue{})
+			all = append(all, Warning{Place{File: file, Line: line, Column: column}, name.Says()})
+		}
+	}
+	return all
+}
 
 // Field returns the place of a field of a definition, by its path, for example spec.tasks[0].name.
 // If the field does not exist, it returns the place of the last part of the path that does. For an

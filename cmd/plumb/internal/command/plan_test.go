@@ -100,7 +100,7 @@ func TestPlanAsText(t *testing.T) {
 	got := plumb(t.Context(), repo.Dir, "", "plan")
 	want := `PIPELINE  STARTS  WHY
 build     yes     on-event includes pull_request; on-target-branch [main] matches main
-deploy    no      no annotation pipelinesascode.tekton.dev/on-event
+deploy    no      no annotation on-event
 docs      yes     on-event includes pull_request; on-target-branch [main] matches main; on-path-change [docs/**] matches the changed file docs/a.md
 ready     no      on-label [ready] includes none of the labels []
 `
@@ -152,7 +152,7 @@ func TestMustStart(t *testing.T) {
 		"what is not there": {[]string{"biuld"}, exitAuthor,
 			"plumb: biuld would not start: no pipeline has that name (all: build, deploy, docs, ready, web)\n"},
 		"two that do not": {[]string{"ready", "deploy"}, exitAuthor,
-			"plumb: ready would not start: on-label [ready] includes none of the labels []\nplumb: deploy would not start: no annotation pipelinesascode.tekton.dev/on-event\n"},
+			"plumb: ready would not start: on-label [ready] includes none of the labels []\nplumb: deploy would not start: no annotation on-event\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"plan"}
@@ -173,7 +173,7 @@ func TestPlanShowsMistakes(t *testing.T) {
 		".tekton/d.yaml": strings.Replace(run("d", "on-event: pull_request", "on-target-branch: main"), "spec: {",
 			"spec: {timeouts: {pipeline: 1 hour}, ", 1),
 	})
-	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: undeclared reference to 'taget_branch' (in container '')
+	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: taget_branch is not defined. Did you mean target_branch?
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
    |                                                   ^
 .tekton/b.yaml:1:1: error: this is not YAML: mapping values are not allowed in this context

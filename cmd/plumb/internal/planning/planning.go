@@ -8,11 +8,14 @@ import (
 	"errors"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
@@ -47,6 +50,8 @@ type Result struct {
 	Plan  *plan.Plan
 	// Files are those that were read.
 	Files []git.File
+	// Scope knows the names of the variables and of the Repository's params.
+	Scope *template.Scope
 	// Assumed are sentences about what plumb could not look up.
 	Assumed []string
 	// Reveal has the name of the secret that each marker stands for, never its value.
@@ -68,7 +73,20 @@ func Make(ctx context.Context, r Request) (*Result, error) {
 	if nowhere := (*nothing)(nil); errors.As(err, &nowhere) {
 		return nil, nowhere // where it was being read says nothing more
 	}
+	if err != nil {
+		return nil, err
+	}
+	result.Scope, err = names(r)
 	return result, err
+}
+
+// names returns a scope that has the names of the variables and params, without their values.
+func names(r Request) (*template.Scope, error) {
+	facts := template.Facts{Variables: resolve.Variables(r.Spec, git.Head{}, "")}
+	for _, param := range ptr.Deref(r.Settings.Repository.Spec.Params, nil) {
+		facts.Params = append(facts.Params, template.Param{Name: param.Name})
+	}
+	return template.New(facts)
 }
 
 // withSecrets plans with the values of a cluster. They are not shown.

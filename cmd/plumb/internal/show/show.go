@@ -64,7 +64,7 @@ type Report struct {
 	// Cancels are the runs that the event cancels.
 	Cancels   *v1alpha1.Cancellation `json:"cancels,omitempty"`
 	Pipelines []Row                  `json:"pipelines"`
-	// Warnings are about fields that do not exist.
+	// Warnings are about fields that do not exist, and about what has no effect.
 	Warnings []Error  `json:"warnings,omitempty"`
 	Assumed  []string `json:"assumed,omitempty"`
 
@@ -90,11 +90,12 @@ type Event struct {
 	PullRequest int64 `json:"pullRequest,omitempty"`
 }
 
-// reasonRefused is the reason of a PipelineRun that would not be created, reasonUnknownField that
-// of a warning.
+// reasonRefused is the reason of a PipelineRun that would not be created; the others are those of
+// warnings.
 const (
 	reasonRefused      = "WouldBeRefused"
 	reasonUnknownField = "UnknownField"
+	reasonNoEffect     = "NoEffect"
 )
 
 // Of returns the report of a plan.
@@ -141,6 +142,9 @@ func Of(result *planning.Result) (*Report, error) {
 			Message: "the field " + field.Path + " does not exist, so it is ignored",
 		})
 	}
+	for _, warning := range r.sources.Lint(result.Scope) {
+		r.Warnings = append(r.Warnings, Error{Place: warning.Place, Reason: reasonNoEffect, Message: warning.Says})
+	}
 	slices.SortStableFunc(r.Warnings, func(a, b Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
@@ -169,7 +173,7 @@ func (r *Report) row(decision v1alpha1.Decision, run *plan.Run) Row {
 	switch {
 	case decision.Open:
 		row.Starts = Unknown
-	case run == nil:
+	case run == nil, run.Unmatched():
 	case run.Refused != nil:
 		row.Why = run.Refused.Message
 		row.Error = &Error{

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
@@ -60,9 +62,9 @@ func TestCancelAnnotatesOpenEventsOnly(t *testing.T) {
 }
 
 func TestHelmUninstallsTheRest(t *testing.T) {
-	deployment := controller(system)
-	deployment.Annotations = map[string]string{"meta.helm.sh/release-name": "ci"}
-	e := newEnv(t, []runtime.Object{deployment})
+	e := newEnv(t, []runtime.Object{controller(system), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: system, Name: "plumbline", Annotations: map[string]string{"meta.helm.sh/release-name": "ci"},
+	}}})
 	e.Yes = true
 	if err := e.Uninstaller.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // What happens to the checks that are open.
@@ -28,9 +29,6 @@ const (
 	// Leave leaves them open at the Git service.
 	Leave = "no"
 )
-
-// releaseAnnotation is Helm's, with the name of the release.
-const releaseAnnotation = "meta.helm.sh/release-name"
 
 // Uninstaller removes the installation in a namespace.
 type Uninstaller struct {
@@ -186,13 +184,13 @@ func (u *Uninstaller) closeFirst(ctx context.Context) error {
 	return nil
 }
 
-// release returns the Helm release that installed the controller; empty if it was not Helm.
+// release returns the Helm release that installed this; empty if it was not Helm.
 func (u *Uninstaller) release(ctx context.Context) (string, error) {
-	deployment, err := u.deployment(ctx, preflight.Controller)
-	if err != nil || deployment == nil {
-		return "", err
+	release, err := preflight.HelmRelease(ctx, u.Cluster.Kube, u.Namespace)
+	if err != nil {
+		return "", kube.Failed("reading ConfigMap "+config.Name, err)
 	}
-	return deployment.Annotations[releaseAnnotation], nil
+	return release, nil
 }
 
 func (u *Uninstaller) deployment(ctx context.Context, component preflight.Component) (*appsv1.Deployment, error) {

@@ -26,36 +26,49 @@ import (
 const (
 	chartConfigType = "application/vnd.cncf.helm.config.v1+json"
 	chartType       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+	// chartRepository is where the chart is, below the registry of the images.
+	chartRepository = "/charts/plumbline"
 )
 
 // pushChart pushes the package of the chart to where `helm install oci://…/charts/plumbline` finds
 // it: next to the images, under its version.
 func (r release) pushChart(registry string, options []remote.Option) error {
-	version := strings.TrimPrefix(r.version, "v")
-	packed, err := os.ReadFile(filepath.Join(r.dir, "plumbline-"+version+".tgz"))
+	tag, err := name.NewTag(registry + chartRepository + ":" + r.chartVersion())
 	if err != nil {
 		return err
 	}
-	tag, err := name.NewTag(registry + "/charts/plumbline:" + version)
+	chart, err := r.chart()
 	if err != nil {
 		return err
 	}
-	chart, err := chartImage(packed)
-	if err != nil {
-		return fmt.Errorf("reading the package of the chart: %w", err)
-	}
-	digest, err := chart.Digest()
+	descriptor, err := partial.Descriptor(chart)
 	if err != nil {
 		return err
 	}
-	if err := requireUnused(tag, digest, options); err != nil {
+	if err := requireUnused(tag, descriptor.Digest, options); err != nil {
 		return err
 	}
 	if err := remote.Write(tag, chart, options...); err != nil {
 		return fmt.Errorf("pushing %s: %w", tag, err)
 	}
 	fmt.Println(tag)
-	return nil
+	return r.attach(provenance, provenanceType, *descriptor, tag.Context(), options)
+}
+
+func (r release) chartVersion() string { return strings.TrimPrefix(r.version, "v") }
+
+// chart returns the package of the chart as it is pushed.
+func (r release) chart() (v1.Image, error) {
+	packed, err := os.ReadFile(filepath.Join(r.dir, "plumbline-"+r.chartVersion()+".tgz"))
+	if err != nil {
+		return nil, err
+	}
+	chart, err := chartImage(packed)
+	if err != nil {
+		return nil, fmt.Errorf("reading the package of the chart: %w", err)
+	}
+	return chart, nil
 }
 
 // packagedChart is an image whose config is not that of a container.

@@ -52,6 +52,14 @@ func TestChartIsPulled(t *testing.T) {
 		tag, err := name.NewTag(from[:strings.LastIndex(from, "/")] + "/charts/plumbline:0.1.0")
 		must(t, err)
 		metadata, content := pulledChart(t, tag, options)
+		pushed, err := remote.Head(tag, options...)
+		must(t, err)
+		if !strings.Contains(read(t, r, digests), pushed.Digest.Hex+"  ") {
+			t.Errorf("%s has no digest of %s, %s", digests, tag, pushed.Digest)
+		}
+		if got := attached(t, tag.Digest(pushed.Digest.String()), provenanceType, options); got != read(t, r, provenance) {
+			t.Errorf("the provenance of %s is %q", tag, got)
+		}
 		if metadata["name"] != "plumbline" || metadata["version"] != "0.1.0" || metadata["apiVersion"] != "v2" {
 			t.Errorf("the config of %s is %v", tag, metadata)
 		}

@@ -77,7 +77,10 @@ func (r release) write() error {
 	if err != nil {
 		return err
 	}
-	for _, step := range []func([]image) error{r.writeManifests, r.writeNotes, r.writeProvenance, r.writeChecksums} {
+	steps := []func([]image) error{
+		r.writeManifests, r.writeNotes, r.writeDigests, r.writeProvenance, r.writeChecksums,
+	}
+	for _, step := range steps {
 		if err := step(images); err != nil {
 			return err
 		}

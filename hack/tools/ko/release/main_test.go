@@ -129,7 +129,7 @@ func statementOf(t *testing.T, text string) (*intoto.Statement, *slsa.Provenance
 	return statement, predicate
 }
 
-func TestProvenanceIsOfImagesAndFiles(t *testing.T) {
+func TestProvenanceIsOfImagesChartAndFiles(t *testing.T) {
 	r := newRelease(t)
 	statement, predicate := statementOf(t, read(t, r, provenance))
 	got := map[string]bool{}
@@ -141,7 +141,11 @@ func TestProvenanceIsOfImagesAndFiles(t *testing.T) {
 			t.Errorf("no subject is %s", image)
 		}
 	}
-	for line := range strings.Lines(read(t, r, checksums)) {
+	chart := "  registry.example/plumbline/charts/plumbline\n"
+	if text := read(t, r, digests); *made == "" && !strings.HasSuffix(text, chart) || strings.Count(text, "\n") != 3 {
+		t.Errorf("%s has not the images and the chart:\n%s", digests, text)
+	}
+	for line := range strings.Lines(read(t, r, digests) + read(t, r, checksums)) {
 		if line = strings.TrimSuffix(line, "\n"); !got[line] && !strings.HasSuffix(line, "  "+provenance) {
 			t.Errorf("no subject is %q", line)
 		}
@@ -182,6 +186,7 @@ func TestWriteRefuses(t *testing.T) {
 			}
 			writeLayout(t, r.dir, "receiver")
 			writeLayout(t, r.dir, "controller")
+			writeChart(t, r)
 			if test.layout != "" {
 				again, err := layout.FromPath(filepath.Join(r.dir, test.layout))
 				must(t, err)

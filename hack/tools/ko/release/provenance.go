@@ -24,6 +24,7 @@ import (
 const (
 	provenance = "provenance.json"
 	checksums  = "SHA256SUMS"
+	digests    = "digests.txt"
 
 	predicateType = "https://slsa.dev/provenance/v1"
 	project       = "https://github.com/plumbline-ci/plumbline"
@@ -31,19 +32,47 @@ const (
 	buildType = project + "/blob/main/docs/releases.md#provenance"
 )
 
-// writeProvenance writes an in-toto statement about the images and all files. It has no times:
-// every build of the commit by the same builder writes the same.
+// pushed returns the digests of what push pushes under a tag, by the name it gets.
+func (r release) pushed(images []image) ([]sum, error) {
+	chart, err := r.chart()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := chart.Digest()
+	if err != nil {
+		return nil, err
+	}
+	var all []sum
+	for _, i := range images {
+		all = append(all, sum{r.registry + "/" + i.name, i.Digest.Hex})
+	}
+	return append(all, sum{r.registry + chartRepository, digest.Hex}), nil
+}
+
+// writeDigests writes the file whose lines the release workflow signs.
+func (r release) writeDigests(images []image) error {
+	pushed, err := r.pushed(images)
+	if err != nil {
+		return err
+	}
+	return r.writeFile(digests, linesOf(pushed))
+}
+
+// writeProvenance writes an in-toto statement about the images, the chart and all files. It has no
+// times: every build of the commit by the same builder writes the same.
 func (r release) writeProvenance(images []image) error {
-	sums, err := r.sums()
+	pushed, err := r.pushed(images)
+	if err != nil {
+		return err
+	}
+	files, err := r.sums()
 	if err != nil {
 		return err
 	}
 	statement := &intoto.Statement{Type: intoto.StatementTypeUri, PredicateType: predicateType}
-	for _, i := range images {
-		statement.Subject = append(statement.Subject, descriptor(r.registry+"/"+i.name, i.Digest.Hex))
-	}
-	for _, s := range sums {
-		statement.Subject = append(statement.Subject, descriptor(s.name, s.sha256))
+	for _, s := range slices.Concat(pushed, files) {
+		subject := &intoto.ResourceDescriptor{Name: s.name, Digest: map[string]string{"sha256": s.sha256}}
+		statement.Subject = append(statement.Subject, subject)
 	}
 	if statement.Predicate, err = r.predicate(); err != nil {
 		return fmt.Errorf("making the provenance: %w", err)
@@ -61,10 +90,6 @@ func (r release) writeProvenance(images []image) error {
 		return err
 	}
 	return r.writeFile(provenance, append(indented.Bytes(), '\n'))
-}
-
-func descriptor(name, sha256 string) *intoto.ResourceDescriptor {
-	return &intoto.ResourceDescriptor{Name: name, Digest: map[string]string{"sha256": sha256}}
 }
 
 func (r release) predicate() (*structpb.Struct, error) {
@@ -104,11 +129,7 @@ func (r release) writeChecksums([]image) error {
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	for _, s := range sums {
-		fmt.Fprintln(&text, s)
-	}
-	return r.writeFile(checksums, []byte(text.String()))
+	return r.writeFile(checksums, linesOf(sums))
 }
 
 // checkFiles returns an error that names the files which SHA256SUMS does not describe as they are.
@@ -144,6 +165,14 @@ type sum struct{ name, sha256 string }
 
 // String is the line that sha256sum writes.
 func (s sum) String() string { return s.sha256 + "  " + s.name }
+
+func linesOf(sums []sum) []byte {
+	var text bytes.Buffer
+	for _, s := range sums {
+		fmt.Fprintln(&text, s)
+	}
+	return text.Bytes()
+}
 
 // sums returns the checksums of the files that are written so far, by name.
 func (r release) sums() ([]sum, error) {

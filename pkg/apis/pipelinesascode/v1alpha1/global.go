@@ -43,6 +43,9 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	}
 	s.PipelineRunProvenance = cmp.Or(s.PipelineRunProvenance, g.PipelineRunProvenance)
 	s.QueuePriority = cmp.Or(s.QueuePriority, g.QueuePriority)
+	if s.Unmatched == "" && s.StatusCheck == nil { // two names of one setting
+		s.Unmatched, s.StatusCheck = g.Unmatched, g.StatusCheck
+	}
 	s.UntrustedServiceAccount = cmp.Or(s.UntrustedServiceAccount, g.UntrustedServiceAccount)
 	s.GitOpsCommandPrefix, s.TestAny = cmp.Or(s.GitOpsCommandPrefix, g.GitOpsCommandPrefix), cmp.Or(s.TestAny, g.TestAny)
 	s.Policy, s.Github, s.Forgejo, s.AIAnalysis = cmp.Or(

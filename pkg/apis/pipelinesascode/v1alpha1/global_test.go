@@ -45,6 +45,15 @@ func TestWithGlobalFillsUnsetFields(t *testing.T) {
 				},
 				GithubAppTokenScopeRepos: []string{"o/r"}}},
 		},
+		"checks of unmatched pipelines as a whole": {
+			RepositorySpec{Settings: &Settings{Unmatched: UnmatchedPaths}},
+			RepositorySpec{Settings: &Settings{StatusCheck: &StatusCheck{Enabled: true}}},
+			RepositorySpec{Settings: &Settings{Unmatched: UnmatchedPaths}},
+		},
+		"checks of unmatched pipelines of the global one": {
+			RepositorySpec{Settings: &Settings{}}, RepositorySpec{Settings: &Settings{Unmatched: UnmatchedAll}},
+			RepositorySpec{Settings: &Settings{Unmatched: UnmatchedAll}},
+		},
 		"trusted accounts as a whole": {
 			RepositorySpec{Settings: &Settings{Trusted: []string{"a"}}},
 			RepositorySpec{Settings: &Settings{Trusted: []string{"b"}}},
@@ -80,5 +89,19 @@ func TestWithGlobalFillsUnsetFields(t *testing.T) {
 				t.Errorf("changed: %s", diff)
 			}
 		})
+	}
+}
+
+func TestChecksOfUnmatched(t *testing.T) {
+	for want, all := range map[Unmatched][]*Settings{
+		"":             {nil, {}, {StatusCheck: &StatusCheck{Mode: "per_unmatched_pipelinerun"}}},
+		UnmatchedPaths: {{Unmatched: UnmatchedPaths}, {Unmatched: UnmatchedPaths, StatusCheck: &StatusCheck{Enabled: true}}},
+		UnmatchedAll:   {{Unmatched: UnmatchedAll}, {StatusCheck: &StatusCheck{Enabled: true}}},
+	} {
+		for _, settings := range all {
+			if got := settings.ChecksOfUnmatched(); got != want {
+				t.Errorf("%+v: %q, want %q", settings, got, want)
+			}
+		}
 	}
 }

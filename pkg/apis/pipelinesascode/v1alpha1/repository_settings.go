@@ -70,6 +70,50 @@ type Settings struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	QueuePriority string `json:"queue_priority,omitempty"`
+	// Which pipelines that an event does not start get a check that concludes as skipped, so that a
+	// required check does not stay pending. With skipped, those that only their path filter
+	// excludes. With all, every pipeline whose annotations do not match the event. By default,
+	// none. Pipelines-as-Code has no such field.
+	// +optional
+	// +kubebuilder:validation:Enum=skipped;all
+	Unmatched Unmatched `json:"unmatched,omitempty"`
+	// The field of Pipelines-as-Code with the meaning of unmatched. It has no effect if unmatched
+	// is set.
+	// +optional
+	StatusCheck *StatusCheck `json:"status_check,omitempty"`
+}
+
+// Which pipelines that an event does not start get a check.
+type Unmatched string
+
+const (
+	// UnmatchedPaths is for pipelines that only their path filter excludes.
+	UnmatchedPaths Unmatched = "skipped"
+	// UnmatchedAll is for every pipeline whose annotations do not match.
+	UnmatchedAll Unmatched = "all"
+)
+
+// StatusCheck says whether pipelines that an event does not start get a check.
+type StatusCheck struct {
+	// With true, each pipeline whose annotations do not match the event gets a check that concludes
+	// as skipped, as with unmatched: all.
+	// +optional
+	Enabled bool `json:"enabled,omitempty"`
+	// The only mode is per_unmatched_pipelinerun: one check for each pipeline.
+	// +optional
+	// +kubebuilder:validation:Enum=per_unmatched_pipelinerun
+	Mode string `json:"mode,omitempty"`
+}
+
+// ChecksOfUnmatched returns which pipelines that an event does not start get a check, "" for none.
+func (s *Settings) ChecksOfUnmatched() Unmatched {
+	switch {
+	case s == nil:
+		return ""
+	case s.Unmatched == "" && s.StatusCheck != nil && s.StatusCheck.Enabled:
+		return UnmatchedAll
+	}
+	return s.Unmatched
 }
 
 // RunCeiling limits what the PipelineRuns of a Repository may ask the cluster for.

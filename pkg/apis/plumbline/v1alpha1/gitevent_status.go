@@ -170,6 +170,10 @@ func (r *Run) Creatable() bool {
 	return !r.Unresolved && r.UID == "" && r.Refused == nil && r.Result == nil
 }
 
+// Skipped reports whether the run never was one of the pipeline: its check only shows that the
+// pipeline was not started, or what the plan has waited for.
+func (r *Run) Skipped() bool { return r.Result != nil && r.Result.Outcome == OutcomeSkipped }
+
 // Refusal says why the author's definition was refused.
 type Refusal struct {
 	// One word for machines ("BadYAML", "AdmissionDenied").
@@ -191,9 +195,14 @@ const (
 	OutcomeCancelled Outcome = "Cancelled"
 	// OutcomeDeleted means that the PipelineRun was deleted before it finished.
 	OutcomeDeleted Outcome = "Deleted"
-	// OutcomeSkipped means that the check only showed a wait, which has ended.
+	// OutcomeSkipped means that there was nothing to run: the check only showed a wait, which has
+	// ended, or the pipeline's annotations do not match (ReasonUnmatched).
 	OutcomeSkipped Outcome = "Skipped"
 )
+
+// ReasonUnmatched is the reason of the result of a pipeline that the event does not start and that
+// has a check (settings.unmatched). The message is the clause that does not match.
+const ReasonUnmatched = "Unmatched"
 
 // Verdict is who has to act on a failure. A Verdict that a version does not know counts as
 // VerdictUnknown.

@@ -78,17 +78,20 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, held []string) []erro
 // none can be any more, or the event was given up. Its delivery may then be processed again.
 func refuseUnserved(a *attempt.Attempt) {
 	s := &a.Event.Status
-	if !a.Decided() || len(s.Runs) == 0 {
+	if !a.Decided() {
 		return
 	}
-	for i := range s.Runs {
-		if run := &s.Runs[i]; run.Started() || run.Result == nil ||
+	runs := slices.DeleteFunc(slices.Clone(s.Runs), func(run v1alpha1.Run) bool { return run.Skipped() })
+	for i := range runs {
+		if run := &runs[i]; run.Started() || run.Result == nil ||
 			!neverCreatable(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
 			return
 		}
 	}
-	s.Disposition = v1alpha1.DispositionRefused
-	s.Plan.Reason, s.Plan.Message = s.Runs[0].Result.Reason, s.Runs[0].Result.Message
+	if len(runs) > 0 {
+		s.Disposition = v1alpha1.DispositionRefused
+		s.Plan.Reason, s.Plan.Message = runs[0].Result.Reason, runs[0].Result.Message
+	}
 }
 
 // uncreated returns the runs to create. Runs that have not failed yet come first.

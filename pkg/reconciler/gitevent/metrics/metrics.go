@@ -49,8 +49,8 @@ func New() *Metrics {
 			"plumbline.pipelinerun.patch.failures",
 			"Patches of a PipelineRun's metadata that failed, by reason.",
 		),
-		waits:    counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
-		runs:     counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
+		waits: counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
+		runs:  counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
 		retried: counter(
 			meter,
 			"plumbline.pipelinerun.retried",
@@ -100,7 +100,9 @@ func New() *Metrics {
 			"Time from the end of a PipelineRun until the Git service accepted it.",
 		),
 	}
-	for _, c := range []metric.Int64Counter{m.retried, m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
+	for _, c := range []metric.Int64Counter{
+		m.retried, m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full,
+	} {
 		c.Add(context.Background(), 0) // a series that starts at its first event hides that event from increase()
 	}
 	return m

@@ -199,7 +199,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 			Name:       run.Key(),
 			Note:       run.Note,
 			Secret:     run.Secret,
-			Refused:    run.Refused,
+			Refused:    refusalOf(&run),
 			Unresolved: run.Unresolved,
 		})
 	}

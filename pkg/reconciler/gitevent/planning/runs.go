@@ -29,6 +29,11 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 
 			InfrastructureRetries: run.Retries.Most,
 		})
+		if run.Unmatched() {
+			runs[i].Refused, runs[i].Result = nil, &v1alpha1.Result{
+				Outcome: v1alpha1.OutcomeSkipped, Reason: run.Refused.Reason, Message: run.Refused.Message,
+			}
+		}
 		if run.Keep != nil {
 			runs[i].MaxKeepRuns = &run.Keep.Most
 		}
@@ -62,4 +67,12 @@ func manifestsOf(made *plan.Plan) []plans.Manifest {
 		}
 	}
 	return manifests
+}
+
+// refusalOf returns the plan's Refused of a stored run.
+func refusalOf(run *v1alpha1.Run) *v1alpha1.Refusal {
+	if run.Result == nil || run.Result.Reason != v1alpha1.ReasonUnmatched {
+		return run.Refused
+	}
+	return &v1alpha1.Refusal{Reason: run.Result.Reason, Message: run.Result.Message}
 }

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package match
+package text
+
+// DidYouMean returns a question with the known name that a misspelt one most likely means, with a
+// space in front; "" if no known name is similar. It follows a sentence about the misspelt name.
+func DidYouMean(name string, known []string) string {
+	meant := Nearest(name, known)
+	if meant == "" {
+		return ""
+	}
+	return " Did you mean " + meant + "?"
+}
 
 // Nearest returns the known name that a misspelt one most likely means, or "". The two differ in at
 // most two characters, and in fewer than half of them.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/plumbline-ci/plumbline/pkg/config"
+)
+
+// releaseAnnotation is Helm's: each object that it installs has the name of the release.
+const releaseAnnotation = "meta.helm.sh/release-name"
+
+// The files of config/ with rights.
+const (
+	clusterRoles = "config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
+	roles        = "config/230-roles.yaml -f config/240-rolebindings.yaml"
+)
+
+// HelmRelease returns the Helm release that installed Plumbline in a namespace; empty if it was not
+// Helm. It reads the ConfigMap, which both components may list by its name.
+func HelmRelease(ctx context.Context, kube kubernetes.Interface, namespace string) (string, error) {
+	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, config.Name).String()}
+	list, err := kube.CoreV1().ConfigMaps(namespace).List(ctx, named)
+	if err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		if list.Items[i].Name == config.Name {
+			return list.Items[i].Annotations[releaseAnnotation], nil
+		}
+	}
+	return "", nil
+}
+
+// apply returns the command that installs files of config/ again, or the Helm release that has
+// their objects. If that cannot be found out, it is the command for config/.
+func (c *Checker) apply(ctx context.Context, files string) string {
+	release, err := HelmRelease(ctx, c.kube, c.Namespace)
+	if err != nil || release == "" {
+		return "kubectl apply -f " + files
+	}
+	return fmt.Sprintf("helm upgrade %s <chart of this version> -n %s -f values.yaml", release, c.Namespace)
+}
+
+// unread returns a finding about what this account could not read. Its rights are in files.
+func (c *Checker) unread(ctx context.Context, object string, err error, rights, files string) Finding {
+	if !refused(err) {
+		return unknown(object, err, tryAgain)
+	}
+	return unknown(object, err, "let this account "+rights+": "+c.apply(ctx, files))
+}

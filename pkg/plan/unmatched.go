@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
+)
+
+// showsUnmatched reports whether a pipeline that the event does not start gets a check that says so
+// (settings.unmatched). A user who requests something gets what was requested, and nothing else.
+// See docs/adr/0058.
+func (d *draft) showsUnmatched(p match.Pipeline) bool {
+	if d.onRequest() || d.spec.Comment != nil {
+		return false
+	}
+	switch d.Repository.Spec.Settings.ChecksOfUnmatched() {
+	case pacv1alpha1.UnmatchedPaths:
+		return match.OnlyPaths(d.facts.event, p)
+	case pacv1alpha1.UnmatchedAll: // a label says nothing about pipelines that do not read labels
+		return d.spec.EventType != match.LabelEvent && match.Automatic(d.facts.event, p)
+	}
+	return false
+}
+
+// addUnmatched adds the runs whose checks say that a pipeline is not started. They are the last, so
+// that a pipeline that is started keeps its name.
+func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
+	undecided := 0
+	for _, c := range open {
+		if c.decision.Open {
+			undecided++ // it may need a run
+		}
+	}
+	open = slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool { return !c.unmatched })
+	if len(open) == 0 || d.pullReports(ctx) {
+		return
+	}
+	for _, c := range open {
+		name := d.knownName(ctx, c.definition.Name)
+		taken := slices.ContainsFunc(d.runs.all, func(run Run) bool { return run.Pipeline == name })
+		if len(d.runs.all)+undecided >= v1alpha1.MaxRuns || taken || strings.Contains(name, "{{") {
+			continue
+		}
+		d.runs.all = append(d.runs.all, Run{
+			Pipeline: name, Namespace: d.spec.Repository.Namespace, Name: c.run,
+			Refused: &v1alpha1.Refusal{Reason: v1alpha1.ReasonUnmatched, Message: c.selection.Reason},
+		})
+	}
+}
+
+// pullReports reports whether a push leaves such checks to the pull request of its branch: the two
+// change different files, and only the pull request's decide about merging it. Without an answer of
+// the Git service, the push leaves them, too.
+func (d *draft) pullReports(ctx context.Context) bool {
+	if !pushesBranch(d.spec) {
+		return false
+	}
+	return d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
+}
+
+// knownName returns the name of a definition's check, as far as its placeholders are known now. A
+// name that is too long is returned as it is written.
+func (d *draft) knownName(ctx context.Context, written string) string {
+	scope := d.facts.scope
+	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(written); return err })
+	known := scope.Known(written)
+	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
+	if v1alpha1.Length(known) > maxPipelineName {
+		return written
+	}
+	return known
+}
