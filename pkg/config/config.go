@@ -51,6 +51,8 @@ const (
 	keyCancelPushes     = "enable-cancel-in-progress-on-push"
 	keyServeNamespaces  = "serve-namespaces"
 	keyRetries          = "infrastructure-retries"
+	keyLogSnippet       = "error-log-snippet"
+	keyLogLines         = "error-log-snippet-number-of-lines"
 )
 
 const (
@@ -82,6 +84,9 @@ const (
 	defaultOpenPayloads = 512
 	minOpenPayloads     = 350
 	maxOpenPayloads     = 8192
+
+	defaultLogLines = 3
+	maxLogLines     = 200
 
 	// maxNameLength keeps "<application> / <pipeline>" within what Git services show of a check's
 	// name.
@@ -144,6 +149,16 @@ type Config struct {
 	Namespaces Namespaces
 	// CancelInProgress says which older runs are cancelled where the author does not say.
 	CancelInProgress CancelInProgress
+	// LogSnippet says what checks show of the logs of failed steps.
+	LogSnippet LogSnippet
+}
+
+// LogSnippet says what checks show of the logs of failed steps.
+type LogSnippet struct {
+	// Show is false if checks show nothing of logs. Then no log is read.
+	Show bool
+	// Lines is how many lines a check shows of one step.
+	Lines int
 }
 
 // Default returns the configuration of an empty ConfigMap.
@@ -159,6 +174,7 @@ func Default() *Config {
 		Remote:           Remote{Fetch: true, Hub: web.Hub{URL: publicHub}},
 		// Most problems of one node or of one call do not hit the next attempt.
 		InfrastructureRetries: 1,
+		LogSnippet:            LogSnippet{Show: true, Lines: defaultLogLines},
 	}
 }
 

@@ -29,7 +29,7 @@ func TestKeysThatDoNothingAreOnThePage(t *testing.T) {
 			}
 		}
 	}
-	if keys != 19 {
-		t.Errorf("%d keys are on the page, want 19", keys)
+	if keys != 17 {
+		t.Errorf("%d keys are on the page, want 17", keys)
 	}
 }

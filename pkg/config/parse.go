@@ -60,6 +60,11 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.CancelInProgress = p.cancelInProgress(previous.CancelInProgress)
 	c.InfrastructureRetries = p.integer(keyRetries, limits{minimum: 0, maximum: v1alpha1.MaxInfrastructureRetries},
 		standard.InfrastructureRetries, previous.InfrastructureRetries)
+	c.LogSnippet = LogSnippet{
+		Show: p.boolean(keyLogSnippet, standard.LogSnippet.Show, previous.LogSnippet.Show),
+		Lines: p.integer(keyLogLines, limits{minimum: 1, maximum: maxLogLines},
+			standard.LogSnippet.Lines, previous.LogSnippet.Lines),
+	}
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

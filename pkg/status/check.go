@@ -54,6 +54,10 @@ type Check struct {
 	// Words says in plain text what failed or was refused, for services that show one line without
 	// Markdown. It is empty where Title says everything.
 	Words string `json:",omitempty"`
+	// LogLine is the last line of the log of the first failed step, as plain text.
+	LogLine string `json:",omitempty"`
+	// Log is the part of Text about the logs of failed steps.
+	Log string `json:"-"`
 	// DetailsURL is where the run can be watched; empty if no console is configured.
 	DetailsURL  string
 	StartedAt   *metav1.Time

@@ -49,7 +49,10 @@ func (in Input) ended(c *Check, run RunState) {
 	c.Text = result.Text
 	if c.Conclusion == Failure {
 		c.Title = failedTitle(result.Verdict, result.Cause)
-		c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
+		c.Words = result.Brief
+		if result.Cause == "" { // the title says nothing
+			c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
+		}
 	}
 	in.cancelled(c, run)
 	switch {
@@ -62,6 +65,7 @@ func (in Input) ended(c *Check, run RunState) {
 	default:
 		c.Text = code(cmp.Or(result.Message, result.Reason))
 	}
+	withLog(c, result.Log)
 }
 
 // unmatched sets the check of a pipeline that the event does not start. The title is all that lists

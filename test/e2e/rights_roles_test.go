@@ -17,7 +17,8 @@ import (
 func (l *rightsProbe) readRoles() {
 	l.t.Helper()
 	add := func(role *probedRole, rules []rbacv1.PolicyRule) {
-		role.account = strings.TrimSuffix(strings.TrimSuffix(role.name, "-"+l.Namespace), "-secrets")
+		role.account = strings.TrimSuffix(role.name, "-"+l.Namespace)
+		role.account = strings.TrimSuffix(strings.TrimSuffix(role.account, "-secrets"), "-logs")
 		for _, rule := range rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
@@ -34,9 +35,9 @@ func (l *rightsProbe) readRoles() {
 		role, err := l.Kube.RbacV1().Roles(l.Namespace).Get(l.ctx, name, metav1.GetOptions{})
 		l.must(err)
 		add(&probedRole{namespace: l.Namespace, name: name}, role.Rules)
-		for _, suffix := range []string{"-", "-secrets-"} {
-			if name+suffix == "plumbline-receiver-secrets-" {
-				continue // the receiver reads no Secret of a team
+		for _, suffix := range []string{"-", "-secrets-", "-logs-"} {
+			if suffix != "-" && name == "plumbline-receiver" {
+				continue // the receiver reads no Secret and no log of a team
 			}
 			role, err := l.Kube.RbacV1().ClusterRoles().Get(l.ctx, name+suffix+l.Namespace, metav1.GetOptions{})
 			l.must(err)

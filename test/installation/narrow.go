@@ -35,7 +35,7 @@ func (i *Installation) narrow(ctx context.Context, objects []*unstructured.Unstr
 	if err := apply(ctx, i.Cluster, objects, all); err != nil {
 		return fmt.Errorf("binding roles in one namespace: %w", err)
 	}
-	for _, role := range []string{"plumbline-controller", "plumbline-controller-secrets"} {
+	for _, role := range []string{"plumbline-controller", "plumbline-controller-secrets", "plumbline-controller-logs"} {
 		if err := i.Kube.RbacV1().ClusterRoleBindings().Delete(ctx, own(role, i.Namespace),
 			metav1.DeleteOptions{}); err != nil {
 			return fmt.Errorf("taking the rights of %s everywhere: %w", role, err)

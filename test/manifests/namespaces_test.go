@@ -31,7 +31,8 @@ func TestOptionalRightsAreThoseOfTheController(t *testing.T) {
 		bound[binding.Namespace+" "+binding.RoleRef.Name] = binding.Kind
 	}
 	for _, role := range []string{" plumbline-controller-watch", namespace + " plumbline-controller",
-		"team-a plumbline-controller", "team-a plumbline-controller-secrets"} {
+		"team-a plumbline-controller", "team-a plumbline-controller-secrets",
+		"team-a plumbline-controller-logs"} {
 		if bound[role] == "" {
 			t.Errorf("no binding of %s", role)
 		}

@@ -152,15 +152,22 @@ func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
 	for _, b := range all.bindings {
 		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
 	}
-	if len(bindings) != 5 {
-		t.Fatalf("%d bindings, want two for each process, and one for the controller's reading of Secrets", len(bindings))
+	if len(bindings) != 6 {
+		t.Fatalf(
+			"%d bindings, want two for each process, and two for the controller's reading of Secrets and logs",
+			len(bindings),
+		)
 	}
 	rules := all.rules()
 	for _, b := range bindings {
 		if rules[b.name+b.ref.Name] == nil {
 			t.Errorf("binding to %s%s, which does not exist", b.name, b.ref.Name)
 		}
-		want := rbacv1.Subject{Kind: "ServiceAccount", Namespace: namespace, Name: strings.TrimSuffix(b.ref.Name, "-secrets")}
+		want := rbacv1.Subject{
+			Kind:      "ServiceAccount",
+			Namespace: namespace,
+			Name:      strings.TrimSuffix(strings.TrimSuffix(b.ref.Name, "-secrets"), "-logs"),
+		}
 		if len(b.subject) != 1 || b.subject[0] != want || !all.names["ServiceAccount "+namespace+"/"+want.Name] {
 			t.Errorf("%s%s is bound to %v, want %v", b.name, b.ref.Name, b.subject, want)
 		}

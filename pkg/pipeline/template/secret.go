@@ -137,19 +137,7 @@ func Mask(text string, secrets map[string]string) string {
 func mask(text string, markers, values []string) string {
 	all := slices.Clone(markers)
 	for _, value := range values {
-		parts := []string{value, strings.TrimSpace(value)}
-		for line := range strings.Lines(value) {
-			if line = strings.TrimSpace(line); len(line) >= minLine {
-				parts = append(parts, line)
-			}
-		}
-		for _, part := range parts {
-			if len(part) < minSecret {
-				continue
-			}
-			quoted := strconv.Quote(part)
-			all = append(all, part, quoted[1:len(quoted)-1], inJSON(part), url.QueryEscape(part), url.PathEscape(part))
-		}
+		all = append(all, Forms(value)...)
 	}
 	// At one place the longest value is removed, because one value may start with another one.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
@@ -162,6 +150,25 @@ func mask(text string, markers, values []string) string {
 		text = maskCut(text, part)
 	}
 	return text
+}
+
+// Forms returns the texts in which people recognise a secret value: as it is, quoted, in JSON and
+// in URLs, and each of its longer lines. No form has less than four bytes.
+func Forms(value string) (forms []string) {
+	parts := []string{value, strings.TrimSpace(value)}
+	for line := range strings.Lines(value) {
+		if line = strings.TrimSpace(line); len(line) >= minLine {
+			parts = append(parts, line)
+		}
+	}
+	for _, part := range parts {
+		if len(part) < minSecret {
+			continue
+		}
+		quoted := strconv.Quote(part)
+		forms = append(forms, part, quoted[1:len(quoted)-1], inJSON(part), url.QueryEscape(part), url.PathEscape(part))
+	}
+	return forms
 }
 
 // maskCut removes the beginning of a value where the text was cut within the value. An ellipsis

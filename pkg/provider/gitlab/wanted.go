@@ -51,6 +51,9 @@ func makeStatus(c status.Check) wanted {
 	if c.Words != "" && w.url == "" {
 		title += ": " + c.Words // no other field shows what went wrong
 	}
+	if c.LogLine != "" {
+		title += " – " + c.LogLine
+	}
 	title = text.OneLine(title, maxField-len([]rune(w.mark)), text.Runes)
 	if title == "" {
 		title = text.OneLine(c.Name, maxField-len([]rune(w.mark)), text.Runes)

@@ -5,12 +5,15 @@ package gitevent
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	pipelineclient "github.com/tektoncd/pipeline/pkg/client/injection/client"
 	"k8s.io/apimachinery/pkg/types"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	kubeclient "knative.dev/pkg/client/injection/kube/client"
@@ -91,11 +94,21 @@ func cluster(ctx context.Context) deps.Cluster {
 			Metadata: metadata.NewForConfigOrDie(injection.GetConfig(ctx)).
 				Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")),
 		},
-		Kube:         kubeclient.Get(ctx).CoreV1(),
+		Kube:         deps.Kube{CoreV1Interface: kubeclient.Get(ctx).CoreV1(), Logs: logsClient(injection.GetConfig(ctx))},
 		Repositories: repositoryinformer.Get(ctx).Lister(),
 		Recorder:     kubeevents.Recorder(ctx),
 		Clock:        clock.RealClock{},
 	}
+}
+
+// logsClient returns a client for logs: logs that hang must not use up the connections and the rate
+// of the others. A dialer of its own makes client-go open connections of its own.
+func logsClient(config *rest.Config) corev1client.CoreV1Interface {
+	const qps, burst, dialLimit = 50, 100, 10 * time.Second
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = qps, burst
+	config.Dial = (&net.Dialer{Timeout: dialLimit}).DialContext
+	return corev1client.NewForConfigOrDie(config)
 }
 
 // start connects the informers with the reconciler, and starts those that knative does not start.

@@ -102,7 +102,11 @@ func (w *env) reconciler() *Reconciler {
 func (w *env) reconcilerWith(c caches) *Reconciler {
 	cluster := deps.Cluster{
 		Plumbline: w.own.PlumblineV1alpha1(), PaC: w.own.PipelinesascodeV1alpha1(),
-		Tekton: deps.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}}, Kube: w.kube.CoreV1(),
+		Tekton: deps.Tekton{TektonV1Interface: w.tekton.TektonV1(), Metadata: runLister{w: w}},
+		Kube:   deps.Kube{CoreV1Interface: w.kube.CoreV1(), Logs: w.kube.CoreV1()},
+	}
+	if w.logs != nil {
+		cluster.Kube.Logs = w.logs
 	}
 	return w.newProcess(c, cluster, fmt.Sprint("process-", w.processes.Add(1)), func(event string, after time.Duration) {
 		w.wakes = append(w.wakes, after)

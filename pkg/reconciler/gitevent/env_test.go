@@ -18,6 +18,7 @@ import (
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	kubefake "k8s.io/client-go/kubernetes/fake"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 	"knative.dev/pkg/apis"
@@ -52,6 +53,9 @@ type env struct {
 	// settings is the ConfigMap, and repository changes the Repository.
 	settings   map[string]string
 	repository func(*pacv1alpha1.Repository)
+
+	// logs reads pods and logs; nil means kube.
+	logs corev1client.CoreV1Interface
 
 	alive     *Reconciler            // the process; nil before the first one and after a kill
 	caches    caches                 // the process's, as its informers would keep them

@@ -128,6 +128,7 @@ func (r *Reconciler) forget() {
 	r.state.Cache.Clear()
 	r.steps.Renew.GitAuth.Clear()
 	r.steps.Plan.CrashLoop.Forget()
+	r.steps.Logs.Clear()
 }
 
 func (r *Reconciler) open() ([]*v1alpha1.GitEvent, error) {
@@ -166,6 +167,7 @@ func (r *Reconciler) reconcileKey(ctx context.Context, key string) error {
 	open, err := r.unsettled(name)
 	if err != nil { // the only error of a lister is that it does not have the event
 		r.steps.Create.Created.Forget(name)
+		r.steps.Logs.Forget(name)
 		r.state.Cache.Forget(name)
 		r.leaveQueues(name)
 		return nil // settled, or not listed yet: then the informer's add enqueues it
@@ -252,6 +254,7 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	faults = append(faults, r.steps.Create.Do(ctx, a, held)...)
 	faults = append(faults, r.steps.Observe.Do(ctx, a))
 	faults = append(faults, r.steps.Cancel.Do(ctx, a))
+	r.steps.Logs.Do(ctx, a)
 	faults = append(faults, a.Waits.Update(v1alpha1.StepReport, a.Waits.SlowDown(v1alpha1.StepReport,
 		a.Waits.IfDue(v1alpha1.StepReport, func() error { return r.steps.Report.Do(ctx, a) }))))
 	return append(faults, a.Waits.Run(v1alpha1.StepReply, func() error { return r.steps.Report.Reply(ctx, a) }))

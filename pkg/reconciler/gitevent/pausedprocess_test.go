@@ -30,8 +30,12 @@ func (w *env) successorOf(event string) (reconcile func()) {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(w.kube.Tracker()))
 	c := newCaches()
 	r := w.newProcess(c, deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
-		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(),
+		PaC:       own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{
+			TektonV1Interface: tekton.TektonV1(),
+		},
+		Kube: deps.Kube{CoreV1Interface: kube.CoreV1(), Logs: kube.CoreV1()},
 	}, "successor", func(string, time.Duration) {})
 	return func() {
 		w.fill(c)

@@ -104,8 +104,12 @@ func (s *stage) actor(i int) (reconcile func(event string)) {
 	own.PrependReactor("*", "*", step)
 	c := newCaches()
 	r := w.newProcess(c, deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
-		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(),
+		PaC:       own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{
+			TektonV1Interface: tekton.TektonV1(),
+		},
+		Kube: deps.Kube{CoreV1Interface: kube.CoreV1(), Logs: kube.CoreV1()},
 	}, fmt.Sprint("actor-", i), func(string, time.Duration) {})
 	return func(event string) {
 		w.fill(c)

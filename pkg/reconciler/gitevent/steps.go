@@ -19,6 +19,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/renew"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/report"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/settle"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/steplogs"
 )
 
 // Steps are the steps of an event. None of them imports another.
@@ -26,6 +27,7 @@ type Steps struct {
 	Plan     *planning.Step
 	Create   *create.Step
 	Observe  *observe.Step
+	Logs     *steplogs.Step
 	Cancel   *cancel.Step
 	Report   *report.Step
 	Renew    *renew.Step
@@ -65,9 +67,13 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			CrashLoop:     &planning.CrashLoopGuard{Inherited: with.inherited},
 			Cancellations: cancels,
 		},
-		Create:  create.New(c, o, secrets, with.metrics),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Metrics: with.metrics},
-		Cancel:  cancels,
+		Create: create.New(c, o, secrets, with.metrics),
+		Observe: &observe.Step{
+			Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted,
+			Metrics: with.metrics,
+		},
+		Logs:   &steplogs.Step{Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake},
+		Cancel: cancels,
 		Report: &report.Step{
 			Providers: o.Providers,
 			Metrics:   with.metrics,

@@ -28,20 +28,36 @@ const (
 // Task, when and how they finished, and how often they were retried. Fields without a limit are
 // left out (S9).
 func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run string) ([]*pipelinev1.TaskRun, error) {
-	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + run, Limit: taskRunPage}
 	var taskRuns []*pipelinev1.TaskRun
-	for {
+	err := EachTaskRun(
+		ctx,
+		client,
+		run,
+		func(whole *pipelinev1.TaskRun) { taskRuns = append(taskRuns, trimTaskRun(whole)) },
+	)
+	return taskRuns, err
+}
+
+// EachTaskRun calls do with the TaskRuns of a PipelineRun. do keeps none of them: a page of them is
+// in memory at a time.
+func EachTaskRun(
+	ctx context.Context, client tektonv1.TaskRunInterface, run string, do func(whole *pipelinev1.TaskRun),
+) error {
+	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + run, Limit: taskRunPage}
+	for left := maxTaskRuns; left > 0; {
 		list, err := client.List(ctx, options)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for i := range list.Items {
-			taskRuns = append(taskRuns, trimTaskRun(&list.Items[i]))
+		for i := range list.Items[:min(left, len(list.Items))] {
+			do(&list.Items[i])
 		}
-		if options.Continue = list.Continue; options.Continue == "" || len(taskRuns) >= maxTaskRuns {
-			return taskRuns[:min(len(taskRuns), maxTaskRuns)], nil
+		left -= len(list.Items)
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
 		}
 	}
+	return nil
 }
 
 func trimTaskRun(whole *pipelinev1.TaskRun) *pipelinev1.TaskRun {

@@ -166,8 +166,12 @@ func control(t *testing.T, sent delivery.Delivery, repository *pacv1alpha1.Repos
 	settings := config.NewStore(logtesting.TestLogger(t))
 	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
 	r := gitevent.New(deps.Cluster{
-		Plumbline: own.PlumblineV1alpha1(), PaC: own.PipelinesascodeV1alpha1(),
-		Tekton: deps.Tekton{TektonV1Interface: tekton.TektonV1()}, Kube: kube.CoreV1(),
+		Plumbline: own.PlumblineV1alpha1(),
+		PaC:       own.PipelinesascodeV1alpha1(),
+		Tekton: deps.Tekton{
+			TektonV1Interface: tekton.TektonV1(),
+		},
+		Kube: deps.Kube{CoreV1Interface: kube.CoreV1(), Logs: kube.CoreV1()},
 		Open: deps.Open{
 			GitEventLister: listers.NewGitEventLister(events),
 			Of:             func(string, string) []*v1alpha1.GitEvent { return nil },

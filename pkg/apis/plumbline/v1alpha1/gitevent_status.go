@@ -246,4 +246,7 @@ type Result struct {
 	// What failed, in a few words of plain text: the title of the check is made from it.
 	// +optional
 	Cause string `json:"cause,omitempty"`
+	// The log of the steps that failed; unset if it is not to be shown.
+	// +optional
+	Log *RunLog `json:"log,omitempty"`
 }

@@ -15,8 +15,8 @@ const MaxRuns = 250
 // objects of 1.5 MiB. The status takes at most about 1 MiB; the rest is for the spec and for
 // metadata.managedFields.
 const (
-	reasons    = 70 << 10  // all decisions together
-	runs       = 320 << 10 // all runs together
+	reasons    = 60 << 10  // all decisions together
+	runs       = 288 << 10 // all runs together
 	maxRun     = 128 << 10 // one run
 	maxMessage = 4 << 10   // a message of which there are few
 	maxWord    = 128
@@ -113,6 +113,7 @@ func fitRun(run *Run, share int) {
 		result.Reason, result.Message = cut(result.Reason, maxWord), cut(result.Message, share/8)
 		result.Text, result.Brief = cut(result.Text, reportLimit(share)), cut(result.Brief, share/8)
 		result.Cause = cut(result.Cause, maxStub)
+		fitLog(result.Log, logLimit(share))
 	}
 }
 

@@ -44,6 +44,10 @@ func worst(text string) *GitEventStatus {
 		} else {
 			run.Result = &Result{
 				Outcome: OutcomeSucceeded, Reason: text, Message: text, StartedAt: &at, CompletedAt: &at, Text: text, Brief: text,
+				Log: &RunLog{Until: &at},
+			}
+			for range 2 * maxLogSteps {
+				run.Result.Log.Steps = append(run.Result.Log.Steps, StepLog{Task: text, Step: text, Text: text})
 			}
 		}
 		s.Plan.Decisions[2*i].Selected = text // it is open

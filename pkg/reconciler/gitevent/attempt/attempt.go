@@ -147,10 +147,11 @@ func (a *Attempt) Planned() bool { return a.Event.Status.Plan != nil }
 // Decided reports whether every part of the plan is decided.
 func (a *Attempt) Decided() bool { return a.Event.Status.Plan.Decided() }
 
-// Finished reports whether every run is refused or has a result.
+// Finished reports whether every run is refused, or has a result to which no log will be added.
 func (a *Attempt) Finished() bool {
 	for i := range a.Event.Status.Runs {
-		if run := &a.Event.Status.Runs[i]; run.Refused == nil && run.Result == nil {
+		run := &a.Event.Status.Runs[i]
+		if run.Refused == nil && run.Result == nil || run.Result != nil && run.Result.Log.Pending() {
 			return false
 		}
 	}

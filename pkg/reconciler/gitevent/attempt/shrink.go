@@ -3,6 +3,7 @@
 package attempt
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +36,9 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		for j := range st.Runs[i].Attempts {
 			st.Runs[i].Attempts[j].Patched = ""
 		}
-		if st.Runs[i].Result != nil {
-			st.Runs[i].Result.Text, st.Runs[i].Result.Brief = "", ""
+		if result := st.Runs[i].Result; result != nil {
+			result.Message = cmp.Or(result.Brief, result.Message) // /why repeats it
+			result.Text, result.Brief, result.Log = "", "", nil
 		}
 	}
 	v1alpha1.Shrink(st)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"time"
 
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -28,7 +27,7 @@ type Cluster struct {
 	Plumbline    plumblineclient.PlumblineV1alpha1Interface
 	PaC          pacclient.PipelinesascodeV1alpha1Interface
 	Tekton       Tekton
-	Kube         corev1client.CoreV1Interface
+	Kube         Kube
 	Open         Open
 	Repositories paclisters.RepositoryLister
 	Claims       listers.RepositoryClaimLister

@@ -44,6 +44,8 @@ type Step struct {
 	// Deleted are finished runs that were deleted.
 	Deleted *DeletedRuns
 	Metrics *metrics.Metrics
+	// Logs returns what a new result says of its log.
+	Logs func(*attempt.Attempt, *v1alpha1.Result) *v1alpha1.RunLog
 }
 
 // Input is what the observation of one run depends on.
@@ -94,7 +96,9 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 				if out.retries(run) && a.Event.Cancelled(run.Pipeline) == nil {
 					return s.retry(ctx, a, run, out.Result)
 				}
-				run.Result = out.Result
+				if run.Result = out.Result; run.Result != nil {
+					run.Result.Log = s.Logs(a, run.Result)
+				}
 				return err
 			})
 		}))

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RunLog has the last lines of the failed steps of a run, with secret values masked, or says why it
+// has none.
+type RunLog struct {
+	// When reading the log ends. It is unset once the rest is final.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+	// The failed steps, those of the first failed task first.
+	// +optional
+	Steps []StepLog `json:"steps,omitempty"`
+	// Why the log of no step is shown.
+	// +optional
+	Missing *MissingLog `json:"missing,omitempty"`
+}
+
+// StepLog has the last lines of one failed step.
+type StepLog struct {
+	// The name of the pipeline task.
+	Task string `json:"task"`
+	// The name of the step.
+	Step string `json:"step"`
+	// The last lines of its log. They are plain text.
+	// +optional
+	Text string `json:"text,omitempty"`
+	// Why there is no text.
+	// +optional
+	Missing *MissingLog `json:"missing,omitempty"`
+}
+
+// MissingLog says why a log is not shown.
+type MissingLog struct {
+	// One word for machines.
+	Reason MissingReason `json:"reason"`
+	// The object that the reason is about.
+	// +optional
+	Object string `json:"object,omitempty"`
+}
+
+// MissingReason is why a log is not shown.
+type MissingReason string
+
+const (
+	// LogForbidden means that the controller may not read logs in the namespace.
+	LogForbidden MissingReason = "Forbidden"
+	// LogGone means that the pod was deleted, or its node does not have the log any more.
+	LogGone MissingReason = "Gone"
+	// LogEmpty means that the step has written nothing.
+	LogEmpty MissingReason = "Empty"
+	// LogSecret means that a Secret that the run could see cannot be read, so that its values
+	// cannot be masked.
+	LogSecret MissingReason = "SecretUnreadable"
+	// LogSecrets means that the Secrets that the run could see are too large to be masked.
+	LogSecrets MissingReason = "SecretsTooLarge"
+	// LogUnavailable means that the cluster did not return the log in time.
+	LogUnavailable MissingReason = "Unavailable"
+)
+
+// Pending reports whether the log is still to be read.
+func (l *RunLog) Pending() bool { return l != nil && l.Until != nil }
+
+const (
+	// maxLogSteps is how many failed steps of a run are shown at most.
+	maxLogSteps = 5
+	// maxLogName bounds a name in a log, and logStep what the names and keys of one step take, both
+	// in bytes of JSON.
+	maxLogName = 64
+	logStep    = 2*maxLogName + 32
+)
+
+// logLimit returns the limit of one run's log.
+func logLimit(share int) int { return share / 16 }
+
+// LogLimit returns the limit of one run's log: how many failed steps are stored at most, and how
+// many bytes of JSON each of them may have if there are n.
+func LogLimit(s *GitEventStatus) (steps int, bytes func(n int) int) {
+	limit := logLimit(shareOf(s))
+	return max(1, min(maxLogSteps, limit/(4*logStep))), func(n int) int { return max(maxLogName, limit/n-logStep) }
+}
+
+// fitLog cuts the log of a run. It keeps the first steps.
+func fitLog(log *RunLog, limit int) {
+	if log == nil {
+		return
+	}
+	left := limit
+	for i := range log.Steps {
+		step := &log.Steps[i]
+		if i == maxLogSteps || i > 0 && left < 2*logStep {
+			log.Steps = log.Steps[:i]
+			break
+		}
+		step.Task, step.Step = cut(step.Task, maxLogName), cut(step.Step, maxLogName)
+		step.Text = cut(step.Text, max(maxLogName, left-logStep))
+		fitMissing(step.Missing)
+		left -= logStep + Length(step.Text)
+	}
+	fitMissing(log.Missing)
+}
+
+func fitMissing(missing *MissingLog) {
+	if missing != nil {
+		missing.Object = cut(missing.Object, maxLogName)
+	}
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steplogs is the step that adds the last lines of failed steps' logs to the results of
+// runs, with secret values masked. A verdict never waits for a log: the step reads logs in the
+// background, waits a moment for them, and lets the event be reported. It wakes the event once
+// there is more to report.
+package steplogs
+
+import (
+	"context"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"knative.dev/pkg/logging"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+)
+
+const (
+	// Limit is how long a log that cannot be read is read again. The event is not settled before.
+	Limit = time.Minute
+	// patience is how long the report of a result waits for its log.
+	patience = time.Second
+	// attemptLimit bounds one attempt to read the logs of one run.
+	attemptLimit = 15 * time.Second
+	// leastPause and mostPause bound the time between two attempts.
+	leastPause = time.Second
+	mostPause  = 8 * time.Second
+	// maxReads is how many runs' logs are read at once, and maxOfNamespace how many of them are of
+	// one namespace. pollSlot is how soon a read that has to wait tries again.
+	maxReads       = 16
+	maxOfNamespace = 4
+	pollSlot       = 100 * time.Millisecond
+)
+
+// ofPlan names the Secret with the values of params.
+const ofPlan = "the values of its params"
+
+// Step reads the logs of failed runs.
+type Step struct {
+	Reader *Reader
+	// Wake enqueues an event.
+	Wake func(event string, after time.Duration)
+
+	mu    sync.Mutex
+	reads map[string]map[string]*reading // by event and run
+	busy  map[string]int                 // how many reads of a namespace are under way
+}
+
+// reading is the read of one run's logs in this process.
+type reading struct {
+	done   chan struct{} // closed when it has ended
+	cancel context.CancelFunc
+	left   bool // the event does not wait for it any more
+	log    v1alpha1.RunLog
+}
+
+// Wanted returns what the result of a run that has just finished says of its log; nil if nothing
+// will be read.
+func Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.RunLog {
+	if result == nil || result.Outcome != v1alpha1.OutcomeFailed || !a.Config.LogSnippet.Show {
+		return nil
+	}
+	until := metav1.NewTime(a.Clock.Now().Add(Limit).Truncate(time.Second))
+	return &v1alpha1.RunLog{Until: &until}
+}
+
+// Do stores the logs that were read, and starts to read those that are still to be read.
+func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
+	pending := pendingRuns(&a.Event.Status)
+	if len(pending) == 0 {
+		return
+	}
+	values, err := a.StoredPlan.Values(ctx)
+	if err != nil && !fault.Is(err, fault.Operator) {
+		logging.FromContext(ctx).Warnw("A log waits for the secret values of the plan", "event", a.Event.Name, "error", err)
+		a.Wake(leastPause)
+		return
+	}
+	wait := time.NewTimer(patience)
+	defer wait.Stop()
+	var fresh []*reading
+	for _, run := range pending {
+		if err != nil { // the values are gone for good
+			run.Result.Log = &v1alpha1.RunLog{Missing: &v1alpha1.MissingLog{Reason: v1alpha1.LogSecret, Object: ofPlan}}
+			continue
+		}
+		if r, started := s.read(ctx, a, run, slices.Collect(maps.Values(values))); started {
+			fresh = append(fresh, r)
+		}
+	}
+	for _, r := range fresh {
+		select {
+		case <-r.done:
+		case <-wait.C:
+			wait.Reset(0)
+		}
+	}
+	for _, run := range pending {
+		if log := s.take(a.Event.Name, run.Name); log != nil {
+			run.Result.Log = log
+		}
+	}
+}
+
+// pendingRuns returns the runs whose logs are still to be read.
+func pendingRuns(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
+	for i := range s.Runs {
+		if run := &s.Runs[i]; run.Result != nil && run.Result.Log.Pending() {
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// read returns the read of a run's logs, and whether it was started now.
+func (s *Step) read(
+	ctx context.Context,
+	a *attempt.Attempt,
+	run *v1alpha1.Run,
+	values []string,
+) (r *reading, started bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r = s.reads[a.Event.Name][run.Name]; r != nil {
+		return r, false
+	}
+	steps, bytes := v1alpha1.LogLimit(&a.Event.Status)
+	request := Request{
+		Namespace: run.Namespace, Name: run.Name, UID: run.UID, Secret: run.Secret, Values: values,
+		Steps: steps, Lines: a.Config.LogSnippet.Lines, Bytes: bytes,
+	}
+	// A process that takes over tries at least once.
+	left := max(attemptLimit, run.Result.Log.Until.Sub(a.Clock.Now()))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
+	r = &reading{done: make(chan struct{}), cancel: cancel}
+	if s.reads == nil {
+		s.reads, s.busy = map[string]map[string]*reading{}, map[string]int{}
+	}
+	if s.reads[a.Event.Name] == nil {
+		s.reads[a.Event.Name] = map[string]*reading{}
+	}
+	s.reads[a.Event.Name][run.Name] = r
+	go s.run(ctx, a.Event.Name, request, r)
+	return r, true
+}
+
+// run reads a log. A panic costs the log alone: the verdict must not wait for a defect here.
+func (s *Step) run(ctx context.Context, event string, request Request, r *reading) {
+	defer s.ended(event, r)
+	defer func() {
+		if cause := recover(); cause != nil {
+			logging.FromContext(ctx).Errorw("Reading a log panicked", "event", event, "run", request.Name,
+				"cause", cause, "stack", string(debug.Stack()))
+		}
+	}()
+	r.log = v1alpha1.RunLog{Missing: &v1alpha1.MissingLog{Reason: v1alpha1.LogUnavailable}}
+	s.untilRead(ctx, request, &r.log)
+}
+
+// ended wakes the event if it does not wait for the read any more.
+func (s *Step) ended(event string, r *reading) {
+	r.cancel()
+	s.mu.Lock()
+	left := r.left
+	close(r.done)
+	s.mu.Unlock()
+	if left {
+		s.Wake(event, 0)
+	}
+}
+
+// untilRead reads logs until everything is there, or ctx ends.
+func (s *Step) untilRead(ctx context.Context, request Request, log *v1alpha1.RunLog) {
+	for pause := leastPause; s.acquire(ctx, request.Namespace); pause = min(2*pause, mostPause) {
+		one, cancel := context.WithTimeout(ctx, attemptLimit)
+		read, again := s.Reader.Read(one, request)
+		cancel()
+		s.release(request.Namespace)
+		if texts(read) >= texts(*log) { // the last attempt may have had little time
+			*log = read
+		}
+		if !again || !sleep(ctx, pause) {
+			return
+		}
+	}
+}
+
+// texts returns how many steps have a text.
+func texts(log v1alpha1.RunLog) (n int) {
+	for i := range log.Steps {
+		if log.Steps[i].Text != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// acquire takes a slot; it returns false if ctx ends before there is one.
+func (s *Step) acquire(ctx context.Context, namespace string) bool {
+	for {
+		s.mu.Lock()
+		total := 0
+		for _, n := range s.busy {
+			total += n
+		}
+		free := total < maxReads && s.busy[namespace] < maxOfNamespace
+		if free {
+			s.busy[namespace]++
+		}
+		s.mu.Unlock()
+		if free || !sleep(ctx, pollSlot) {
+			return free
+		}
+	}
+}
+
+func (s *Step) release(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy[namespace]--; s.busy[namespace] == 0 {
+		delete(s.busy, namespace)
+	}
+}
+
+// sleep returns false if ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// take returns the log of a run whose read has ended, nil if it goes on.
+func (s *Step) take(event, run string) *v1alpha1.RunLog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.reads[event][run]
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+	default:
+		r.left = true
+		return nil
+	}
+	if delete(s.reads[event], run); len(s.reads[event]) == 0 {
+		delete(s.reads, event)
+	}
+	return &r.log
+}
+
+// Forget ends the reads of an event that this process does not work on any more.
+func (s *Step) Forget(event string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.reads[event] {
+		r.cancel()
+	}
+	delete(s.reads, event)
+}
+
+// Clear ends all reads: another process may lead now.
+func (s *Step) Clear() {
+	s.mu.Lock()
+	events := slices.Collect(maps.Keys(s.reads))
+	s.mu.Unlock()
+	for _, event := range events {
+		s.Forget(event)
+	}
+}
