@@ -42,7 +42,8 @@ func (w *env) settled(e *v1alpha1.GitEvent, outcome, message string) {
 	}
 	e = e.DeepCopy()
 	at := metav1.NewTime(w.clock.Now())
-	e.Status.Phase, e.Status.Outcome, e.Status.Plan.Message, e.Status.SettledAt = v1alpha1.PhaseSettled, outcome, message, &at
+	e.Status.Phase, e.Status.Outcome, e.Status.SettledAt = v1alpha1.PhaseSettled, outcome, &at
+	e.Status.Plan.Message = message
 	w.must(w.client.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), e, systemNS))
 	w.r.recentChanged(before, nil)
 }
