@@ -10,10 +10,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// cancelAsClosed returns the plan of an event that closed or merged a pull request: it cancels
-// everything that was started for the pull request before. It reads nothing of .tekton and checks
-// no permission, because the Git service decides who may close a pull request.
+// cancelAsClosed returns the plan of an event that closed or merged a pull request, or ended a
+// merge group: it cancels everything that was started for it before. It reads nothing of .tekton
+// and checks no permission, because the Git service decides who may close it.
 func (p *planner) cancelAsClosed() *Plan {
+	if p.spec.Trigger == v1alpha1.TriggerMergeGroup {
+		return p.cancel(reasonMergeGroupEnded, v1alpha1.Cancellation{
+			Ref: p.spec.OwnRef(), Why: "the merge queue has merged or removed the merge group",
+		})
+	}
 	why := "the pull request was closed"
 	if p.spec.Actor != "" {
 		why = p.spec.Actor + " closed the pull request"

@@ -90,7 +90,8 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
-	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() { // a user requests it now
+	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() && // a user requests it now
+		p.spec.Trigger != v1alpha1.TriggerMergeGroup { // the queue waits for its checks
 		return p.end(
 			v1alpha1.DispositionSkipped,
 			head.SHA,

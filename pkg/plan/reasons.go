@@ -10,6 +10,7 @@ const (
 	reasonDuplicateName     = "DuplicateName"
 	reasonInPullRequest     = "InPullRequest"
 	reasonInPush            = "InPush"
+	reasonMergeGroupEnded   = "MergeGroupEnded"
 	reasonNoCommand         = "NoCommand"
 	reasonNotApproved       = "NotApproved"
 	reasonNotSelected       = "NotSelected"

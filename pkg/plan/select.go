@@ -83,5 +83,8 @@ func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmat
 	if decision.Needs.Any() {
 		return s, false, &template.Unknown{Needs: decision.Needs}
 	}
+	if decision.Selected && !d.onRequest() && match.QueueDecides(d.facts.event, pipeline) {
+		return match.Selection{Reason: "the commit is in the merge queue, whose own event starts it"}, false, nil
+	}
 	return decision, !decision.Selected && d.showsUnmatched(pipeline), nil
 }

@@ -39,7 +39,7 @@ func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
 		}
 	}
 	open = slices.DeleteFunc(slices.Clone(open), func(c *candidate) bool { return !c.unmatched })
-	if len(open) == 0 || d.pullReports(ctx) {
+	if len(open) == 0 || d.leavesChecks(ctx) {
 		return
 	}
 	for _, c := range open {
@@ -55,12 +55,15 @@ func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
 	}
 }
 
-// pullReports reports whether a push leaves such checks to the pull request of its branch: the two
-// change different files, and only the pull request's decide about merging it. Without an answer of
-// the Git service, the push leaves them, too.
-func (d *draft) pullReports(ctx context.Context) bool {
+// leavesChecks reports whether a push leaves such checks to the pull request of its branch, or to
+// the merge group: the two change different files, and only those of the other event decide about
+// merging. Without an answer of the Git service, the push leaves them, too.
+func (d *draft) leavesChecks(ctx context.Context) bool {
 	if !pushesBranch(d.spec) {
 		return false
+	}
+	if _, queued := match.AsMergeGroup(d.facts.event); queued {
+		return true // the merge group's own event reports
 	}
 	return d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
 }

@@ -116,7 +116,7 @@ func (m *Metrics) observe(ctx context.Context, done result, took time.Duration) 
 // installation that follows the documentation.
 func eventLabel(event string) string {
 	switch event {
-	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite",
+	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite", "merge_group",
 		"installation", "installation_repositories", "github_app_authorization", "repository",
 		"Push Hook", "Tag Push Hook", "Merge Request Hook", "Note Hook":
 		return event

@@ -42,6 +42,7 @@ func eventsOf() map[string][]string {
 	return map[string][]string{
 		"push":           {"contents"},
 		"commit_comment": {"contents"},
+		"merge_group":    {"merge_queues"},
 		"pull_request":   {"pull_requests"},
 		"issue_comment":  {"issues", "pull_requests"},
 	}

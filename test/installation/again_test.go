@@ -74,7 +74,7 @@ func formerManifests(ctx context.Context, t *testing.T) (objects []*unstructured
 	}
 	files, err := git("ls-tree", "--name-only", former, "config/")
 	if err != nil {
-		t.Skipf("this clone has no commit %s: it is shallow, or no clone", former)
+		t.Skipf("this clone is shallow and has no commit %s: run git fetch --unshallow (%v)", former, err)
 	}
 	for _, file := range strings.Fields(string(files)) {
 		if !strings.HasSuffix(file, ".yaml") {

@@ -11,12 +11,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/installation"
 	"github.com/plumbline-ci/plumbline/test/oracle/play"
 	"github.com/plumbline-ci/plumbline/test/oracle/scenario"
@@ -29,6 +31,7 @@ func main() {
 	only := flag.String("only", "", "numbers of the `scenarios` that alone are played, with commas between")
 	parallel := flag.Int("parallel", 6, "how many are played at once")
 	show := flag.Bool("show", false, "print the scenarios and play nothing")
+	update := flag.Bool("update", false, "write "+golden+", which the README's picture shows")
 	installation.Main("oracle", func(ctx context.Context) error {
 		scenarios, err := choose(*seed, *count, *only)
 		if err != nil {
@@ -40,7 +43,7 @@ func main() {
 			}
 			return nil
 		}
-		return run(ctx, scenarios, scenario.DefaultsOf(*seed), *parallel)
+		return run(ctx, scenarios, scenario.DefaultsOf(*seed), *parallel, *update)
 	})
 }
 
@@ -58,12 +61,17 @@ func choose(seed uint64, count int, only string) (all []scenario.Scenario, err e
 }
 
 // run plays the scenarios. When something is wrong the logs stay, and the error says where.
-func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.Defaults, parallel int) error {
+func run(
+	ctx context.Context, scenarios []scenario.Scenario, defaults scenario.Defaults, parallel int, update bool,
+) error {
 	begin := time.Now()
 	stage, err := play.Open(ctx, defaults, os.Stdout)
 	if err == nil {
 		fmt.Printf("both run after %s\n", time.Since(begin).Round(time.Second))
 		err = playAll(ctx, stage, scenarios, parallel)
+	}
+	if err == nil {
+		err = refusedPatch(ctx, stage, update)
 	}
 	stage.Close(err != nil)
 	if err != nil {
@@ -72,6 +80,31 @@ func run(ctx context.Context, scenarios []scenario.Scenario, defaults scenario.D
 	fmt.Printf("%d scenarios in %s: every difference is intended\n", len(scenarios),
 		time.Since(begin).Round(time.Second))
 	return nil
+}
+
+// golden is the check of Pipelines-as-Code that the README's picture shows, below the tree's root.
+const golden = "test/oracle/testdata/check-refused-patch.md"
+
+// refusedPatch compares what Pipelines-as-Code shows for a refused patch with the golden file.
+func refusedPatch(ctx context.Context, stage *play.Stage, update bool) error {
+	shown, err := stage.RefusedPatch(ctx)
+	if err != nil {
+		return fmt.Errorf("refusing the patch of a PipelineRun of Pipelines-as-Code: %w", err)
+	}
+	root, err := cluster.Root()
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(root, filepath.FromSlash(golden))
+	if update {
+		return os.WriteFile(file, []byte(shown), 0o600)
+	}
+	want, err := os.ReadFile(file) // #nosec G304 -- a constant
+	if err == nil && string(want) != shown {
+		err = fmt.Errorf("%s differs from what Pipelines-as-Code shows: run again with -update", file)
+		fmt.Println(shown)
+	}
+	return err
 }
 
 // enough scenarios are those of which at least half have to run something.

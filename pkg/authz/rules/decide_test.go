@@ -123,8 +123,10 @@ func TestEveryFactGrantsSomething(t *testing.T) {
 // anything, except an App's pull request from a branch of the repository.
 func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 	bools := []bool{false, true}
-	for _, trigger := range []v1alpha1.Trigger{v1alpha1.TriggerPush, v1alpha1.TriggerPullRequest, "workflow_run", ""} {
-		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
+	for _, trigger := range []v1alpha1.Trigger{
+		v1alpha1.TriggerPush, v1alpha1.TriggerMergeGroup, v1alpha1.TriggerPullRequest, "workflow_run", "",
+	} {
+		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, Why, "unknown"} {
 			for i := range 1 << 8 {
 				bit := func(n int) bool { return bools[i>>n&1] }
 				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) ||
@@ -132,7 +134,7 @@ func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 					Members: bit(4), Trusts: bit(5), Restricted: bit(6), App: bit(7)}
 				for _, in := range []Input{in, in.policy("a", "b"), in.policy("", "b"), in.policy("a", "")} {
 					d, asked := row{in: in, facts: []string{"actor confirmed"}}.ends(rules())
-					may := !in.Comment && (trigger == v1alpha1.TriggerPush ||
+					may := !in.Comment && (trigger == v1alpha1.TriggerPush || trigger == v1alpha1.TriggerMergeGroup ||
 						trigger == v1alpha1.TriggerPullRequest && in.SameRepository && in.App && !in.Label && !in.Restricted &&
 							in.Policy == nil)
 					may = may || command == Cancel && in.Own && trigger == v1alpha1.TriggerPullRequest && !in.Restricted

@@ -2,6 +2,8 @@
 
 package rules
 
+import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+
 // rows are the policy, case by case.
 func rows() map[string]row {
 	all := map[string]row{}
@@ -21,6 +23,8 @@ func list(all ...string) []string { return all }
 func pulls() map[string]row {
 	return map[string]row{
 		"a push is allowed": {in: push(), want: Allowed, reason: "can push"},
+		"a merge group is allowed": {
+			in: Input{Trigger: v1alpha1.TriggerMergeGroup}.restricted(), want: Allowed, reason: "merge into it"},
 		"a writer's pull request from a branch of the same repository is allowed, whatever the actor": {
 			in: here(), facts: list("author writer"), want: Allowed, asked: list("author writer"), reason: "has write access"},
 		"that of a member who may only read is not approved": {
@@ -156,6 +160,10 @@ func comments() map[string]row {
 			asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"a writer cancels an untrusted user's": {in: fork().comment(Cancel), facts: list("commenter writer"), want: Allowed,
 			asked: list("commenter writer"), reason: "may cancel"},
+		"a writer asks about an untrusted user's": {in: fork().comment(Why), facts: list("commenter writer"), want: Allowed,
+			asked: list("commenter writer"), reason: "may ask"},
+		"its author gets no answer": {in: fork().comment(Why).own(),
+			asked: list("commenter writer", "commenter owner"), reason: "The author of the comment has no"},
 		"somebody in OWNERS comments as well": {in: here().comment(Test), facts: list("commenter owner", "author writer"),
 			want: Allowed, asked: list("commenter writer", "commenter owner", "author writer"), reason: "has write access"},
 		"a comment on a reader's pull request": {in: here().comment(Test), facts: list("commenter writer"),

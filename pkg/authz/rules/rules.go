@@ -17,7 +17,7 @@ type rule interface {
 func rules() []rule {
 	return []rule{
 		restricted{}, ownApproval{}, ownCancel{},
-		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterUntrusted{}, cancels{},
+		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterUntrusted{}, cancels{}, asksWhy{},
 		pushed{},
 		labellerUnknown{}, labellerUnlisted{}, labellerUntrusted{}, labellerConfirmed{}, labellerUnconfirmed{},
 		approved{}, pullClosed{}, appsBranch{},
@@ -53,6 +53,12 @@ func (in Input) denyUnconfirmed(applies bool) (Verdict, Question, bool) {
 	return verdict(Unapproved, applies && !in.Known[Question{Actor, Confirmed}])
 }
 
+// pushed reports whether only a user with write access can have caused the event: a push, or a
+// commit that GitHub has made for its merge queue (docs/adr/0059).
+func (in Input) pushed() bool {
+	return in.Trigger == v1alpha1.TriggerPush || in.Trigger == v1alpha1.TriggerMergeGroup
+}
+
 func (in Input) pull() bool { return in.Trigger == v1alpha1.TriggerPullRequest }
 
 // ownBranch reports whether the pull request comes from a branch of this repository, to which only
@@ -67,7 +73,7 @@ func (in Input) acted() bool { return in.pull() && !in.Comment && !in.ownBranch(
 type restricted struct{}
 
 func (restricted) decides(in Input) (Verdict, Question, bool) {
-	return verdict(Unapproved, in.Restricted && (in.Trigger != v1alpha1.TriggerPush || in.Comment))
+	return verdict(Unapproved, in.Restricted && (!in.pushed() || in.Comment))
 }
 
 func (restricted) why() string {
@@ -143,13 +149,27 @@ func (cancels) why() string {
 	return "The author of the comment has write access to this repository or is in OWNERS, so may cancel runs."
 }
 
+// asksWhy allows /why to each user who may start runs. Who has written the pull request does
+// not matter.
+type asksWhy struct{}
+
+func (asksWhy) decides(in Input) (Verdict, Question, bool) {
+	return verdict(Allowed, in.Comment && in.Command == Why)
+}
+
+func (asksWhy) why() string {
+	return "The author of the comment may start runs, so may ask what became of them."
+}
+
 type pushed struct{}
 
 func (pushed) decides(in Input) (Verdict, Question, bool) {
-	return verdict(Allowed, in.Trigger == v1alpha1.TriggerPush)
+	return verdict(Allowed, in.pushed())
 }
 
-func (pushed) why() string { return "Users who can push to the repository may start its pipelines." }
+func (pushed) why() string {
+	return "Users who can push to the repository, or merge into it, may start its pipelines."
+}
 
 type labellerUnknown struct{}
 

@@ -26,7 +26,12 @@ type Finding struct {
 
 // events are the values of on-event. Pipelines-as-Code starts "incoming" for its incoming webhooks.
 func events() []string {
-	return []string{string(v1alpha1.TriggerPush), string(v1alpha1.TriggerPullRequest), "incoming"}
+	return []string{
+		string(v1alpha1.TriggerPush),
+		string(v1alpha1.TriggerPullRequest),
+		string(v1alpha1.TriggerMergeGroup),
+		"incoming",
+	}
 }
 
 // written are the annotations that authors write.
@@ -170,7 +175,8 @@ func neverTargeted(annotations map[string]string) string {
 func neverLabelled(annotations map[string]string) string {
 	starts := entries(annotations, pipelinesascode.OnEvent)
 	_, expression := annotations[pipelinesascode.OnCELExpression]
-	if len(starts) == 0 || expression || slices.Contains(starts, string(v1alpha1.TriggerPullRequest)) {
+	if len(starts) == 0 || noEvent(starts) != "" || expression ||
+		slices.Contains(starts, string(v1alpha1.TriggerPullRequest)) {
 		return ""
 	}
 	return fmt.Sprintf("on-label never matches: only pull requests have labels, and on-event is %s", show(starts))

@@ -29,7 +29,7 @@ func TestLint(t *testing.T) {
 		"an event": {annotated("on-event", "[push, pull-request]"),
 			"no event is called pull-request. Did you mean pull_request?"},
 		"an event like none": {annotated("on-event", "tag"),
-			"no event is called tag (events: push, pull_request, incoming)"},
+			"no event is called tag (events: push, pull_request, merge_group, incoming)"},
 		"what Pipelines-as-Code starts": {annotated("on-event", "[incoming]"), ""},
 		"a branch without an event":     {annotated("on-target-branch", "main"), "on-target-branch has no effect without on-event"},
 		"a branch beside an expression": {annotated("on-target-branch", "main", "on-cel-expression", "true"), ""},

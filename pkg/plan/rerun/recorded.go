@@ -44,7 +44,7 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 		spec.Trigger, spec.EventType = v1alpha1.TriggerPullRequest, pullEvent
 		spec.PullRequest = &v1alpha1.PullRequest{Number: r.pull}
 	case r.push != nil:
-		spec.Trigger, spec.EventType = v1alpha1.TriggerPush, r.push.EventType
+		spec.Trigger, spec.EventType = r.push.Trigger, r.push.EventType
 		spec.BaseRef, spec.HeadRef, spec.HeadURL = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL
 		spec.Before, spec.Commit = r.push.Before, r.push.Commit
 	case spec.BaseRef == "":

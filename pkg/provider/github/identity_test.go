@@ -33,6 +33,7 @@ func TestEventNameIgnoresDeliveryID(t *testing.T) {
 		{"pull-opened-fork.json", "pull_request", "updated_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
 		{"pull-labeled.json", "pull_request", "updated_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
 		{"pull-synchronize-branch.json", "pull_request", "updated_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
+		{"merge-group-requested.json", "merge_group", "timestamp", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
 		{commentCreated, "issue_comment", "created_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
 		{remarkCreated, "commit_comment", "created_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},
 		{checkRerequested, "check_run", "updated_at", `"2026-05-02T09:00:00Z"`, `"2026-05-02T09:00:01Z"`},

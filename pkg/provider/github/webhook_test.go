@@ -90,7 +90,7 @@ func labelled() *v1alpha1.GitEventSpec {
 }
 
 // A merge queue tests a merge on a branch of its own, which its bot pushes: that is a push like
-// others. The queue's own event starts nothing.
+// others.
 func TestDecodeMergeQueueAsPush(t *testing.T) {
 	const ref, bot = "refs/heads/gh-readonly-queue/main/pr-1-" + shaBefore, "github-merge-queue[bot]"
 	queued := strings.NewReplacer("refs/heads/feature/ü", ref, `"login": "ada"`, `"login": "`+bot+`"`, `"type": "User"`,
@@ -103,9 +103,29 @@ func TestDecodeMergeQueueAsPush(t *testing.T) {
 		err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := (webhook{}).Decode(headers("merge_group"), []byte(`{"action":"checks_requested"}`)); !fault.Is(err,
-		fault.Ignored) {
-		t.Errorf("the event merge_group: %v, want Ignored", err)
+}
+
+func mergeGroup(action string) *v1alpha1.GitEventSpec {
+	return event(func(s *v1alpha1.GitEventSpec) {
+		s.Trigger, s.EventType, s.Action, s.BaseRef = "merge_group", "merge_group", action, "main"
+		s.HeadRef, s.Before, s.Sender = "gh-readonly-queue/main/pr-12-"+shaBefore, shaBefore, "ada"
+		s.Commit = &v1alpha1.Commit{Title: "Fix the pump", URL: "https://github.com/acme/app/commit/" + shaHead}
+	})
+}
+
+func TestDecodeEndOfMergeGroup(t *testing.T) {
+	const file = "merge-group-requested.json"
+	body := strings.Replace(string(recorded(t, file)), "checks_requested", `destroyed", "reason": "dequeued`, 1)
+	got, err := webhook{}.Decode(headers("merge_group"), []byte(body))
+	want := mergeGroup("destroyed")
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(v1alpha1.GitEventSpec{}, "Body", "HappenedAt")); diff != "" ||
+		err != nil {
+		t.Fatalf("%v (-want +got):\n%s", err, diff)
+	}
+	started, err := webhook{}.Decode(headers("merge_group"), recorded(t, file))
+	if err != nil || !got.ClosesOf(started) || started.ClosesOf(got) || !started.Precedes(got, got.Happened()) ||
+		got.EventName() == started.EventName() || got.Subject() != started.Subject() {
+		t.Errorf("%v: %+v does not end %+v", err, got, started)
 	}
 }
 
@@ -143,6 +163,7 @@ func recordings(t *testing.T) []providertest.Recorded {
 		{"a label that is added is an event of its own type", "pull_request", "pull-labeled.json", labelled(), ""},
 		{"a pull request whose fork was deleted", "pull_request", "pull-ready-deleted-fork.json",
 			pulled("ready_for_review", "", 0), ""},
+		{"a merge group", "merge_group", "merge-group-requested.json", mergeGroup("checks_requested"), ""},
 		{"an edited title", "pull_request", "pull-edited.json", nil, `pull_request action "edited" starts nothing`},
 		{"a deleted branch", "push", "push-deleted.json", nil, "refs/heads/old was deleted"},
 	}
@@ -157,7 +178,7 @@ func recordings(t *testing.T) []providertest.Recorded {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	const fork, branch = "pull-opened-fork.json", "push-branch.json"
+	const fork, branch, queued = "pull-opened-fork.json", "push-branch.json", "merge-group-requested.json"
 	cases := []struct {
 		name, event, file, old, new string
 		class                       fault.Class
@@ -190,6 +211,14 @@ func TestDecodeRefuses(t *testing.T) {
 		{"nobody acted", "pull_request", fork, `"sender"`, `"sender_"`, fault.Invalid, "sender"},
 		{"who acted has no name", "pull_request", fork, `"login": "maintainer"`, `"login": ""`, fault.Invalid,
 			"sender.login"},
+		{"no head of a merge group", "merge_group", queued, `"head_sha"`, `"x"`, fault.Invalid, "head_sha"},
+		{"no base of a merge group", "merge_group", queued, `"base_sha"`, `"x"`, fault.Invalid, "base_sha"},
+		{"a merge group outside of the queue", "merge_group", queued, "refs/heads/gh-readonly-queue/main", "refs/heads/main",
+			fault.Invalid, "head_ref"},
+		{"a merge group for a tag", "merge_group", queued, `"refs/heads/main"`, `"refs/tags/main"`, fault.Invalid, "base_ref"},
+		{"a merge group by nobody", "merge_group", queued, `"sender"`, `"x"`, fault.Invalid, "sender"},
+		{"another action of a merge group", "merge_group", queued, "checks_requested", "created", fault.Ignored,
+			`merge_group action "created" starts nothing`},
 		{"an installation that is a text", "push", branch, `"id": 4242`, `"id": "4242"`, fault.Invalid, "installation.id"},
 	}
 	for _, c := range cases {

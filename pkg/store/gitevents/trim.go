@@ -75,7 +75,7 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 		}
 		kept.Annotations[name] = trimCancellation(event.Annotations[name], ended)
 	}
-	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || event.Spec.PullRequest == nil {
+	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || !event.Spec.Closes() {
 		return
 	}
 	kept.Status.Plan.Cancels = event.Status.Plan.Cancels
@@ -113,6 +113,9 @@ func newest(kept, event *v1alpha1.GitEvent) {
 		to.PullRequest = &v1alpha1.PullRequest{Number: of.PullRequest.Number}
 	} else {
 		to.BaseRef = of.BaseRef
+		if of.Trigger == v1alpha1.TriggerMergeGroup {
+			to.HeadRef = of.HeadRef
+		}
 	}
 	if of.Comment != nil {
 		to.Comment = &v1alpha1.Comment{ID: of.Comment.ID}

@@ -36,6 +36,11 @@ func updateHook(c *call) answer {
 	return ok(h.json(c.g))
 }
 
+func deleteHook(c *call) answer {
+	delete(c.g.hooks, c.hook().id)
+	return answer{Status: http.StatusNoContent}
+}
+
 // setHook changes what the parameters name. A token that is not named stays.
 func (c *call) setHook(h *hook) (answer, bool) {
 	if address := c.text("url"); address != "" {

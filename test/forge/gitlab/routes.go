@@ -38,6 +38,7 @@ const (
 	RouteHooks         = "hooks.list"
 	RouteHookCreate    = "hooks.create"
 	RouteHookUpdate    = "hooks.update"
+	RouteHookDelete    = "hooks.delete"
 	RouteTokenSelf     = "tokens.self"
 	RouteHookEvents    = "hooks.events"
 	RouteHookResend    = "hooks.resend"
@@ -139,6 +140,7 @@ func hookRoutes() []route {
 		{RouteHooks, "GET", r, maintainer, nil, listHooks},
 		{RouteHookCreate, "POST", r, maintainer, nil, createHook},
 		{RouteHookUpdate, "PUT", r + "/{hook}", maintainer, nil, updateHook},
+		{RouteHookDelete, "DELETE", r + "/{hook}", maintainer, nil, deleteHook},
 		{RouteHookEvents, "GET", r + "/{hook}/events", maintainer, nil, listHookEvents},
 		{RouteHookResend, "POST", r + "/{hook}/events/{event}/resend", maintainer, nil, resendHookEvent},
 	}

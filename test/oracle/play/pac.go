@@ -27,9 +27,11 @@ import (
 const pacNamespace = "pipelines-as-code"
 
 // installOriginal applies what the release ships, stores the App's credentials and starts the
-// controller and the watcher, which call the forge at api. It returns where the controller listens.
-func installOriginal(ctx context.Context, c *cluster.Cluster, built original, app forge.App, api string) (string,
-	error) {
+// controller and the watcher, which call the API server at proxy and the forge at api. It returns
+// where the controller listens.
+func installOriginal(
+	ctx context.Context, c *cluster.Cluster, proxy *cluster.Proxy, built original, app forge.App, api string,
+) (string, error) {
 	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
 		return "", err
@@ -55,7 +57,7 @@ func installOriginal(ctx context.Context, c *cluster.Cluster, built original, ap
 	for _, process := range []struct{ name, port string }{
 		{watcher, "PAC_WATCHER_PORT"}, {controller, "PAC_CONTROLLER_PORT"},
 	} {
-		if url, err = startOriginal(ctx, c, filepath.Join(built.bin, process.name), process.port, api); err != nil {
+		if url, err = startOriginal(ctx, c, proxy, filepath.Join(built.bin, process.name), process.port, api); err != nil {
 			return "", err
 		}
 	}
@@ -124,14 +126,16 @@ func keep(to io.Writer, object map[string]any, settings map[string]string) error
 
 // startOriginal starts a process with the rights of the ServiceAccount that is called like it, and
 // waits until it answers at the port that it is told by an environment variable.
-func startOriginal(ctx context.Context, c *cluster.Cluster, path, portVariable, api string) (string, error) {
+func startOriginal(
+	ctx context.Context, c *cluster.Cluster, proxy *cluster.Proxy, path, portVariable, api string,
+) (string, error) {
 	name := filepath.Base(path)
 	token, err := c.Token(ctx, pacNamespace, name)
 	if err != nil {
 		return "", err
 	}
 	kubeconfig := filepath.Join(c.Dir(), name+".kubeconfig")
-	if err := c.WriteKubeconfig(kubeconfig, token); err != nil {
+	if err := proxy.Kubeconfig(kubeconfig, token); err != nil {
 		return "", err
 	}
 	var ports [2]int

@@ -37,6 +37,7 @@ const (
 // side is one of both.
 type side struct {
 	cluster   *cluster.Cluster
+	proxy     *cluster.Proxy // between Pipelines-as-Code and the API server
 	dynamic   dynamic.Interface
 	plumbline versioned.Interface // knows the kind Repository, which both have
 	app       forge.App
@@ -138,7 +139,10 @@ func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.
 		return err
 	}
 	built.settings = keysOf(defaults)
-	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, built, s.pac.app, s.gateway.server.URL)
+	if s.pac.proxy, err = cluster.NewProxy(s.pac.cluster); err != nil {
+		return err
+	}
+	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, s.pac.proxy, built, s.pac.app, s.gateway.server.URL)
 	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is,
 	// without one it would want TLS.
 	s.pac.header = http.Header{"X-Github-Enterprise-Host": {s.forge.URL()}}
@@ -166,6 +170,9 @@ func (s *Stage) Close(keep bool) {
 		if c != nil {
 			c.Stop()
 		}
+	}
+	if s.pac.proxy != nil {
+		s.pac.proxy.Close()
 	}
 	if s.gateway != nil {
 		s.gateway.server.CloseClientConnections()

@@ -28,7 +28,8 @@ const membersPermission = "members"
 // Permissions returns what the App needs. docs/github.md says what each is used for.
 func Permissions(members bool) map[string]string {
 	all := map[string]string{
-		"checks": "write", "contents": "read", "issues": "read", "metadata": "read", "pull_requests": "write",
+		"checks": "write", "contents": "read", "issues": "read", "merge_queues": "read", "metadata": "read",
+		"pull_requests": "write",
 	}
 	if members {
 		all[membersPermission] = "read"
@@ -37,4 +38,6 @@ func Permissions(members bool) map[string]string {
 }
 
 // Events returns the events that the App needs.
-func Events() []string { return []string{"commit_comment", "issue_comment", "pull_request", "push"} }
+func Events() []string {
+	return []string{"commit_comment", "issue_comment", "merge_group", "pull_request", "push"}
+}

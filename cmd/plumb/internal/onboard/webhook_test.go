@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
@@ -44,6 +45,35 @@ func TestWebhookAddCorrectsAWebhook(t *testing.T) {
 	hooks := e.git.Hooks(project)
 	if len(hooks) != 2 || len(hooks[0].Events) != 4 || hooks[0].Token != e.secret("webhook.secret") ||
 		hooks[1].Token != "theirs" {
+		t.Errorf("the webhooks are %+v", hooks)
+	}
+}
+
+// Each call has listed the webhooks before the other one has created its own.
+func TestTwoCallsAtOnceLeaveOneWebhook(t *testing.T) {
+	e := newEnv(t)
+	e.must(e.create(e.token(gitlab.Maintainer)))
+	both := make(chan struct{})
+	held := e.git.Inject(gitlab.Fault{Route: gitlab.RouteHookCreate, Do: forge.Hold(both)})
+	ended := make(chan error, 2)
+	for range 2 {
+		go func() {
+			say := func(string, ...any) {}
+			ended <- Webhook{Namespace: team, Name: "app", URL: hookURL}.Add(t.Context(), e.cluster, say)
+		}()
+	}
+	e.must(held.Wait(t.Context(), 2))
+	close(both)
+	for range 2 {
+		e.must(<-ended)
+	}
+	first := e.git.Hooks(project)
+	if len(first) != 1 || first[0].Token != e.secret("webhook.secret") || len(first[0].Events) != 4 {
+		t.Fatalf("the webhooks are %+v", first)
+	}
+	e.git.AddHook(project, hookURL, "younger")
+	e.must(Webhook{Namespace: team, Name: "app", URL: hookURL}.Add(t.Context(), e.cluster, e.say))
+	if hooks := e.git.Hooks(project); len(hooks) != 2 || hooks[1].Token != "younger" {
 		t.Errorf("the webhooks are %+v", hooks)
 	}
 }

@@ -73,6 +73,9 @@ func (u *Uninstaller) Run(ctx context.Context) error {
 	}
 	u.describe(pending, objects, release)
 	u.keeps(others)
+	if err := u.checkRights(ctx, objects, release); err != nil {
+		return err
+	}
 	switch {
 	case !u.Yes:
 		u.say("\nNothing was changed. Add --yes to uninstall.")

@@ -124,6 +124,7 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 		Poll:      time.Millisecond,
 		Out:       &e.out,
 	}
+	e.allow()
 	return e
 }
 

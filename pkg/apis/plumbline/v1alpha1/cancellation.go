@@ -79,6 +79,14 @@ func (e *GitEvent) Cancelled(pipeline string) *Cancellation {
 	return first
 }
 
+// OwnRef returns the full branch or tag that has the commit of a push or merge group.
+func (s *GitEventSpec) OwnRef() string {
+	if s.Trigger == TriggerMergeGroup {
+		return "refs/heads/" + s.HeadRef
+	}
+	return s.BaseRef
+}
+
 // GitRef returns the event's full branch or tag ("refs/heads/main"). It is empty for events of pull
 // requests, and while it is not known: for a comment on a commit and for a re-run, only the plan
 // knows it.
@@ -87,7 +95,7 @@ func (e *GitEvent) GitRef() string {
 	case e.Spec.PullRequest != nil:
 		return ""
 	case e.Spec.Comment == nil && e.Spec.Rerun == nil:
-		return e.Spec.BaseRef
+		return e.Spec.OwnRef()
 	case e.Status.Plan != nil:
 		return e.Status.Plan.Ref
 	}
@@ -140,9 +148,26 @@ func (c *Cancellation) CancelsAs(event string) (name, value string, err error) {
 	return plumbline.CancelAnnotation + event, string(data), nil
 }
 
-// Closes reports whether the event closed or merged its pull request.
+// Closes reports whether the event closed or merged its pull request, or ended its merge group.
 func (s *GitEventSpec) Closes() bool {
+	if s.Trigger == TriggerMergeGroup {
+		return s.Action == ActionDestroyed
+	}
 	return s.PullRequest != nil && s.Comment == nil && slices.Contains([]string{"closed", "close", "merge"}, s.Action)
+}
+
+// ActionDestroyed is the action of a merge group that was merged or left the queue.
+const ActionDestroyed = "destroyed"
+
+// ClosesOf reports whether the event closed the pull request or merge group of another one.
+func (s *GitEventSpec) ClosesOf(other *GitEventSpec) bool {
+	if !s.Closes() || s.Repository.Origin() != other.Repository.Origin() {
+		return false
+	}
+	if s.PullRequest != nil {
+		return other.PullRequest != nil && s.PullRequest.Number == other.PullRequest.Number
+	}
+	return other.Trigger == TriggerMergeGroup && s.SHA == other.SHA && s.HeadRef == other.HeadRef
 }
 
 // Reopens reports whether the event reopened its pull request.

@@ -162,8 +162,9 @@ func (s *GitEventSpec) Ref() string {
 	if s.PullRequest != nil {
 		return fmt.Sprintf("#%d", s.PullRequest.Number)
 	}
-	if branch, is := strings.CutPrefix(s.BaseRef, "refs/heads/"); is {
+	ref := s.OwnRef()
+	if branch, is := strings.CutPrefix(ref, "refs/heads/"); is {
 		return branch
 	}
-	return strings.TrimPrefix(s.BaseRef, "refs/")
+	return strings.TrimPrefix(ref, "refs/")
 }

@@ -70,7 +70,7 @@ type GitEventList struct {
 
 // Trigger is the kind of a delivery, in the words of Pipelines-as-Code (PaC).
 //
-// +kubebuilder:validation:Enum=push;pull_request
+// +kubebuilder:validation:Enum=push;pull_request;merge_group
 type Trigger string
 
 const (
@@ -78,6 +78,8 @@ const (
 	TriggerPush Trigger = "push"
 	// TriggerPullRequest is a new revision or a new state of a pull or merge request.
 	TriggerPullRequest Trigger = "pull_request"
+	// TriggerMergeGroup is a commit that GitHub's merge queue wants to merge, or no longer.
+	TriggerMergeGroup Trigger = "merge_group"
 )
 
 // GitEventSpec is one decoded, immutable delivery. Decode fills everything except Repository,
@@ -125,17 +127,18 @@ type GitEventSpec struct {
 	// takes the pull request's head, and stores it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
-	// The commit that a push replaced, also in a pull request's branch. It is empty for
-	// new branches and for events that are not pushes.
+	// The commit that a push replaced, also in a pull request's branch, or that a merge group is
+	// based on. It is empty for new branches and for other events.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Before string `json:"before,omitempty"`
-	// The ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch
-	// of a pull request without prefix ("main"). It is empty for a comment on a commit: the plan
-	// stores the ref in status.plan.ref.
+	// The ref that was pushed ("refs/heads/main", "refs/tags/v1"), or the target branch of a pull
+	// request or merge group without prefix ("main"). It is empty for a comment on a commit: the
+	// plan stores the ref in status.plan.ref.
 	// +kubebuilder:validation:MaxLength=1024
 	BaseRef string `json:"baseRef"`
-	// The same as baseRef for a push, and the source branch without prefix for a pull request.
+	// The same as baseRef for a push, and the source branch without prefix for a pull request. For
+	// a merge group it is the branch of the queue ("gh-readonly-queue/main/pr-12-…").
 	// +kubebuilder:validation:MaxLength=1024
 	HeadRef string `json:"headRef"`
 	// The web URL of the repository that has headRef: for a pull request from a fork,

@@ -15,8 +15,8 @@ import (
 )
 
 // Decode implements provider.Webhook. Events are pushes of branches and tags, pull requests with
-// new commits to run, comments on open pull requests and on commits, and re-run requests.
-// Everything else is Ignored with the reason.
+// new commits to run, merge groups, comments on open pull requests and on commits, and re-run
+// requests. Everything else is Ignored with the reason.
 //
 // GitHub signs the body but not X-GitHub-Delivery. So an attacker who has seen a delivery can send
 // it again with another id. The body contains the time of its event, which identifies the event
@@ -33,6 +33,8 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 		spec, err = decodePush(body)
 	case "pull_request":
 		spec, err = decodePullRequest(body)
+	case eventMergeGroup:
+		spec, err = decodeMergeGroup(body)
 	case "issue_comment":
 		spec, err = decodeComment(body)
 	case "commit_comment":

@@ -31,6 +31,8 @@ func Starts(event, action string) bool {
 		return true
 	case "pull_request":
 		return startsPull(action) || action == actionClosed
+	case eventMergeGroup:
+		return action == actionChecksRequested || action == v1alpha1.ActionDestroyed
 	case "issue_comment", "commit_comment":
 		return action == actionCreated
 	case "check_run", "check_suite":

@@ -95,11 +95,43 @@ func triggers() map[string]bool {
 
 // Put adds the project's webhook with this URL, or corrects it: its triggers and its secret token.
 // GitLab never shows a secret token, so it is always sent. created reports whether there was none.
+// GitLab accepts two webhooks with one URL: of calls at the same time, the lowest ID stays.
 func (l *Log) Put(ctx context.Context, address, secret string) (created bool, err error) {
-	known, err := l.Hooks(ctx)
+	known, err := l.oldest(ctx, address)
 	if err != nil {
 		return false, err
 	}
+	own, err := l.set(ctx, known, address, secret)
+	if err != nil || known > 0 {
+		return false, err
+	}
+	first, err := l.oldest(ctx, address)
+	if err != nil {
+		return false, err
+	}
+	if first == 0 || first >= own {
+		return true, nil
+	}
+	if err := l.remove(ctx, own); err != nil {
+		return false, err
+	}
+	_, err = l.set(ctx, first, address, secret)
+	return false, err
+}
+
+// oldest returns the lowest ID of the project's webhooks with this URL; 0 if there is none.
+func (l *Log) oldest(ctx context.Context, address string) (id int64, err error) {
+	known, err := l.Hooks(ctx)
+	for _, h := range known {
+		if sameAddress(h.URL, address) && (id == 0 || h.ID < id) {
+			id = h.ID
+		}
+	}
+	return id, err
+}
+
+// set creates a webhook, or changes the one with this ID. It returns its ID.
+func (l *Log) set(ctx context.Context, id int64, address, secret string) (int64, error) {
 	body := map[string]any{
 		"url": address, "token": secret, "enable_ssl_verification": true, "push_events_branch_filter": "",
 	}
@@ -108,24 +140,36 @@ func (l *Log) Put(ctx context.Context, address, secret string) (created bool, er
 	}
 	const what = "setting the project's webhook"
 	method, path := http.MethodPost, l.path+"/hooks"
-	if at := slices.IndexFunc(known, func(h provider.Hook) bool { return sameAddress(h.URL, address) }); at >= 0 {
-		method, path = http.MethodPut, fmt.Sprintf("%s/%d", path, known[at].ID)
+	if id > 0 {
+		method, path = http.MethodPut, l.hook(id)
 	}
 	var hook struct {
 		ID int64 `json:"id"`
 	}
 	req, err := l.client.NewRequest(method, path, body, []gl.RequestOptionFunc{gl.WithContext(ctx)})
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", what, err)
+		return 0, fmt.Errorf("%s: %w", what, err)
 	}
 	if _, err := l.client.Do(req, &hook); err != nil {
-		return false, provider.Failed(what, err)
+		return 0, provider.Failed(what, err)
 	}
 	if hook.ID <= 0 {
-		return false, api.NoAnswer(what)
+		return 0, api.NoAnswer(what)
 	}
-	return method == http.MethodPost, nil
+	return hook.ID, nil
 }
+
+// remove deletes a webhook. One that is gone is no error.
+func (l *Log) remove(ctx context.Context, id int64) error {
+	_, err := l.call(http.MethodDelete, l.hook(id), nil, gl.WithContext(ctx))
+	if err != nil && provider.StatusCode(err) != http.StatusNotFound {
+		return provider.Failed("deleting the second webhook with the same URL", err)
+	}
+	return nil
+}
+
+// hook is the path of a webhook.
+func (l *Log) hook(id int64) string { return fmt.Sprintf("%s/hooks/%d", l.path, id) }
 
 // sameAddress reports whether two URLs lead to the same place.
 func sameAddress(a, b string) bool {

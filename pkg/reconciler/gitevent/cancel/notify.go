@@ -103,13 +103,13 @@ func elsewhere(cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent) bool {
 	return cancels.Ref != "" && ref != "" && ref != cancels.Ref
 }
 
-// Since returns why an event of a pull request must not start anything: the pull request was closed
-// after it happened. It returns nil if that is not known; then the event of the close finds this
-// one. For events that were recorded long after they happened it asks the API server, for all
-// others the cache.
+// Since returns why an event of a pull request or merge group must not start anything: it was
+// closed after the event happened. It returns nil if that is not known; then the event of the close
+// finds this one. For events that were recorded long after they happened it asks the API server,
+// for all others the cache.
 func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.Cancellation, error) {
 	spec := event.AsRecorded()
-	if spec.PullRequest == nil || spec.Closes() {
+	if spec.PullRequest == nil && spec.Trigger != v1alpha1.TriggerMergeGroup || spec.Closes() {
 		return nil, nil
 	}
 	if spec.ReceivedAt.Sub(spec.Happened()) > s.window()*2/5 {
@@ -134,12 +134,11 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 	return nil, nil
 }
 
-// closes reports whether an event has closed the pull request of another one after that happened.
+// closes reports whether an event has closed the pull request or merge group of another one after
+// that happened.
 // It counts only once it is planned: by then an unsigned delivery is confirmed.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
-	return plan != nil && plan.Cancels != nil && event.Spec.Closes() &&
-		event.Spec.PullRequest.Number == earlier.PullRequest.Number &&
-		event.Spec.Repository.Origin() == earlier.Repository.Origin() &&
+	return plan != nil && plan.Cancels != nil && event.Spec.ClosesOf(earlier) &&
 		earlier.Precedes(event.AsRecorded(), plan.Cancels.At.Time)
 }

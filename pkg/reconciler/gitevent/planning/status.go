@@ -61,7 +61,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 // event.
 func refOf(spec *v1alpha1.GitEventSpec) string {
 	if spec.PullRequest == nil && (spec.Comment != nil || spec.Rerun != nil) {
-		return spec.BaseRef
+		return spec.OwnRef()
 	}
 	return ""
 }
