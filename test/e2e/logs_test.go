@@ -127,8 +127,8 @@ func TestCheckSaysWhyItHasNoLog(t *testing.T) {
 	env.awaitSettled(sha, soon)
 }
 
-// Without the optional ClusterRole, checks conclude and say what is missing. The same is true of the
-// right to read Secrets.
+// Without the optional ClusterRole, checks conclude and say what is missing. The same is true of
+// the right to read Secrets.
 func TestLogsNeedTheirRights(t *testing.T) {
 	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
 	env.createTeamSecret("of-team", "value", "a-value-of-the-team")
