@@ -152,6 +152,11 @@ func trimRun(run *v1alpha1.Run) v1alpha1.Run {
 		Pipeline:         run.Pipeline,
 		CancelInProgress: run.CancelInProgress,
 		MaxKeepRuns:      run.MaxKeepRuns,
+
+		InfrastructureRetries: run.InfrastructureRetries,
+	}
+	for _, earlier := range run.Attempts {
+		kept.Attempts = append(kept.Attempts, v1alpha1.FailedAttempt{Name: earlier.Name})
 	}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}

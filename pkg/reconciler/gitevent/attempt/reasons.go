@@ -17,3 +17,7 @@ const (
 	reasonRunFailed        = "PipelineRunFailed"
 	reasonRunEnded         = "PipelineRunEnded"
 )
+
+// ReasonAttemptFailed is the reason of the wait for another attempt of a run that the cluster made
+// fail.
+const ReasonAttemptFailed = "AttemptFailed"
