@@ -4,6 +4,7 @@ package status
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -161,25 +162,39 @@ func ofTimeout(task string, s *pipelinev1.TaskRunStatus, c *apis.Condition) Diag
 		}
 		return ofAuthor(causeTimeout, task)
 	}
-	switch reason, words := previous[1], previous[2]; reason {
+	if d, ok := ofPending(task, previous[1], previous[2]); ok {
+		return d
+	}
+	return unsure(causeTimeout, task)
+}
+
+// ofPending diagnoses a task whose pod did not start, from the condition of its TaskRun at that
+// time. ok is false for other conditions.
+func ofPending(task, reason, words string) (d Diagnosis, ok bool) {
+	if match := pendingReason.FindStringSubmatch(words); match != nil {
+		if unquoted, err := strconv.Unquote(match[1]); err == nil {
+			words = unquoted
+		}
+	}
+	switch reason {
 	case exceededQuota:
-		return ofCluster(causeQuota, "the pod of task "+task)
+		return ofCluster(causeQuota, "the pod of task "+task), true
 	case exceededNodeResources:
-		return ofCluster(causeUnschedulable, task)
+		return ofCluster(causeUnschedulable, task), true
 	case pullImageFailed:
-		return ofPull(task, words)
+		return ofPull(task, words), true
+	case pipelinev1.TaskRunReasonResolvingTaskRef, pipelinev1.TaskRunReasonResolvingStepActionRef:
+		return ofCluster(causeFetch), true
 	case podPending:
 		switch {
 		case missingClaim.MatchString(words):
-			return ofAuthor(causeConfig, task)
+			return ofAuthor(causeConfig, task), true
 		case nodesUnusable.MatchString(words) && !strings.Contains(words, "didn't match"):
-			return ofCluster(causeUnschedulable, task)
+			return ofCluster(causeUnschedulable, task), true
 		}
-		return unsure(causeStart, "the pod of task "+task)
-	case pipelinev1.TaskRunReasonResolvingTaskRef, pipelinev1.TaskRunReasonResolvingStepActionRef:
-		return ofCluster(causeFetch)
+		return unsure(causeStart, "the pod of task "+task), true
 	}
-	return unsure(causeTimeout, task)
+	return Diagnosis{}, false
 }
 
 // ofImage diagnoses an image that the kubelet could not pull.

@@ -64,6 +64,7 @@ const (
 	causeNoImage       = "an image of task %s does not exist or may not be pulled"
 	causeImage         = "an image of task %s could not be pulled"
 	causeNoTask        = "the definition of task %s was not found"
+	causeNoDefinition  = "the definition of the pipeline or of a task was not found"
 	causeInvalidTask   = "task %s is invalid"
 	causeInvalidRun    = "the pipeline is invalid (%s)"
 	causeResult        = "a result is missing"
