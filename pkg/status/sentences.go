@@ -31,6 +31,14 @@ const (
 	titleCluster  = "Cluster problem: %s. Your change is not the cause."
 )
 
+// What a check says of attempts that the cluster made fail.
+const (
+	titleAttempt       = "Attempt %d of %d: attempt %d ended because of a cluster problem (%s)"
+	textEarlierAttempt = "* Attempt %d of %d, PipelineRun %s, ended because of a cluster problem: %s."
+	textThisAttempt    = "* Attempt %d of %d has replaced it. You don't need to do anything."
+	textLastAttempt    = "* Attempt %d of %d, PipelineRun %s, has the result below."
+)
+
 // failedTitle returns the title of a failed check.
 func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	switch {
@@ -50,12 +58,14 @@ const (
 	causeMemory        = "%s %s of task %s ran out of memory"
 	causeSidecar       = "sidecar %s of task %s exited with code %d"
 	causeTimeout       = "task %s exceeded the timeout"
+	causeCancelled     = "task %s was cancelled"
 	causeRunTimeout    = "the pipeline exceeded its timeout"
 	causeStorage       = "the pod of task %s used more storage than its limit"
 	causeConfig        = "the pod of task %s refers to something that does not exist or is invalid"
 	causeNoImage       = "an image of task %s does not exist or may not be pulled"
 	causeImage         = "an image of task %s could not be pulled"
 	causeNoTask        = "the definition of task %s was not found"
+	causeNoDefinition  = "the definition of the pipeline or of a task was not found"
 	causeInvalidTask   = "task %s is invalid"
 	causeInvalidRun    = "the pipeline is invalid (%s)"
 	causeResult        = "a result is missing"
