@@ -4,6 +4,7 @@ package livecampaign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
