@@ -80,7 +80,7 @@ func (env *environment) evict(run string) {
 		for i := range pod.Status.ContainerStatuses {
 			pod.Status.ContainerStatuses[i].Ready = false
 			pod.Status.ContainerStatuses[i].State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
-				ExitCode: 137, Reason: "Error", FinishedAt: metav1.NewTime(time.Now()),
+				ExitCode: 137, Reason: "Error", StartedAt: metav1.NewTime(time.Now()), FinishedAt: metav1.NewTime(time.Now()),
 			}}
 		}
 		_, err = env.Kube.CoreV1().Pods(env.ci).UpdateStatus(env.ctx, &pod, metav1.UpdateOptions{})

@@ -263,7 +263,8 @@ func over(run v1alpha1.Run) bool { return run.Refused != nil || run.Result != ni
 func runOf(event v1alpha1.GitEvent, name string) *v1alpha1.Run {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
-		if run.Name == name || slices.ContainsFunc(run.Attempts, func(a v1alpha1.FailedAttempt) bool { return a.Name == name }) {
+		if run.Name == name ||
+			slices.ContainsFunc(run.Attempts, func(a v1alpha1.FailedAttempt) bool { return a.Name == name }) {
 			return run
 		}
 	}
