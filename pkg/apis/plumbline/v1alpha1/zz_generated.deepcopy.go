@@ -784,6 +784,13 @@ func (in *Run) DeepCopyInto(out *Run) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.LinkParams != nil {
+		in, out := &in.LinkParams, &out.LinkParams
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	return
 }
 

@@ -31,7 +31,7 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
+		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns, st.Runs[i].LinkParams = "", nil, nil
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
 		if result := st.Runs[i].Result; result != nil {
 			result.Message = cmp.Or(result.Brief, result.Message) // /why repeats it
