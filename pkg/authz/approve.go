@@ -151,7 +151,8 @@ func (ev *evaluation) wouldBeAllowed(ctx context.Context) (bool, error) {
 
 // startsRuns reports whether the event is a command that starts runs of a pull request.
 func (ev *evaluation) startsRuns() bool {
-	return ev.Command != nil && ev.Command.Kind != command.Cancel && ev.Spec.PullRequest != nil
+	return ev.Command != nil && ev.Command.Kind != command.Cancel && ev.Command.Kind != command.Why &&
+		ev.Spec.PullRequest != nil
 }
 
 // dependsOnApproval reports whether a decision to allow depends on what is recorded of the commit:

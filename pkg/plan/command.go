@@ -165,8 +165,11 @@ func (p *planner) endCommand(ctx context.Context) (*Plan, error) {
 	if p.malformed != nil {
 		return end(p.malformed.Reason, p.malformed.Message)
 	}
-	if p.command.Kind == command.Cancel {
+	switch p.command.Kind {
+	case command.Cancel:
 		return p.cancelAsRequested(ctx)
+	case command.Why:
+		return p.explain(ctx)
 	}
 	if why := p.badArgument(); why != "" {
 		return end(reasonBadArgument, "nothing was started: "+why)

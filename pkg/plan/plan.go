@@ -137,6 +137,9 @@ type Delivery struct {
 	// first, without the event itself. It is called for commands only; nil means that there are
 	// none.
 	Records func(ctx context.Context) ([]history.Record, error)
+	// Explain returns what became of the pipelines of a commit: of all, or of those that are named.
+	// It is called for /why only; nil means that nothing is known.
+	Explain func(ctx context.Context, sha string, names []string) ([]v1alpha1.Decision, error)
 	Past
 }
 

@@ -3,6 +3,8 @@
 package status
 
 import (
+	"fmt"
+
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"knative.dev/pkg/apis"
 
@@ -24,37 +26,66 @@ type Diagnosis struct {
 // Title returns the title of a failed check.
 func (d Diagnosis) Title() string { return failedTitle(d.Verdict, d.Cause) }
 
-// Diagnose returns the verdict on a failed PipelineRun. It never changes a conclusion.
+// saysAll reports whether the title says all that people have to know in one line.
+func (d Diagnosis) saysAll() bool {
+	return d.Verdict == v1alpha1.VerdictInfrastructure || d.Verdict == v1alpha1.VerdictAuthor && d.Step != ""
+}
+
+func ofAuthor(format string, args ...any) Diagnosis {
+	return Diagnosis{Verdict: v1alpha1.VerdictAuthor, Cause: fmt.Sprintf(format, args...)}
+}
+
+func ofCluster(format string, args ...any) Diagnosis {
+	return Diagnosis{Verdict: v1alpha1.VerdictInfrastructure, Cause: fmt.Sprintf(format, args...)}
+}
+
+func unsure(format string, args ...any) Diagnosis {
+	return Diagnosis{Verdict: v1alpha1.VerdictUnknown, Cause: fmt.Sprintf(format, args...)}
+}
+
+// Diagnose returns the verdict on a failed PipelineRun. It reads structured fields first, and the
+// words of Tekton, the kubelet and the API server only where no field says it. When in doubt, the
+// verdict is unknown. It never changes a conclusion.
+//
+// Of several failures the first one counts: what fails after a lost node may be a consequence, and
+// a node that is lost after a task has failed by itself changes nothing for the author.
 func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts Facts) Diagnosis {
 	condition := pr.Status.GetCondition(apis.ConditionSucceeded)
 	if outcomeOf(condition) != v1alpha1.OutcomeFailed {
 		return Diagnosis{}
 	}
 	r := report{pr: pr, taskRuns: taskRuns, facts: facts, outcome: v1alpha1.OutcomeFailed}
-	return r.diagnose()
-}
-
-func (r *report) diagnose() Diagnosis {
 	failing := r.failing()
+	var first Diagnosis
+	for i, tr := range failing {
+		if i > 0 && !tr.Status.CompletionTime.Equal(failing[0].Status.CompletionTime) {
+			break
+		}
+		d := r.ofTaskRun(tr)
+		if i == 0 || d.Verdict == v1alpha1.VerdictAuthor && first.Verdict != v1alpha1.VerdictAuthor {
+			first = d
+		}
+	}
+	if d, ok := r.ofRun(condition, len(failing) > 0); ok {
+		return d
+	}
 	if len(failing) == 0 {
 		return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
 	}
-	return diagnoseTaskRun(failing[0])
+	return first
 }
 
-func diagnoseTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
-	d := Diagnosis{Verdict: v1alpha1.VerdictUnknown, Task: taskName(tr), TaskRun: tr.Name}
-	switch tr.Status.GetCondition(apis.ConditionSucceeded).Reason {
-	case pipelinev1.TaskRunReasonPodEvicted.String():
-		d.Verdict, d.Cause = v1alpha1.VerdictInfrastructure, "a pod was evicted"
-	case pipelinev1.TaskRunReasonStepFailed.String():
-		for _, step := range tr.Status.Steps {
-			if t := step.Terminated; t != nil && t.ExitCode != 0 {
-				d.Verdict, d.Step = v1alpha1.VerdictAuthor, step.Name
-				d.Cause = exited(step.Name, d.Task, t.ExitCode)
-				break
+// ofTaskRun diagnoses a failed TaskRun. A task that failed by itself in an earlier attempt is not
+// run again because its last attempt lost its node.
+func (r *report) ofTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
+	d := r.ofAttempt(tr, &tr.Status)
+	for i := 0; i < len(tr.Status.RetriesStatus) && d.Verdict != v1alpha1.VerdictAuthor; i++ {
+		if attempt := &tr.Status.RetriesStatus[i]; attempt.GetCondition(apis.ConditionSucceeded).IsFalse() {
+			if earlier := r.ofAttempt(tr, attempt); earlier.Verdict == v1alpha1.VerdictAuthor {
+				d = earlier
 			}
 		}
 	}
+	d.Task, d.TaskRun = taskName(tr), tr.Name
 	return d
 }

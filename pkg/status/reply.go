@@ -30,12 +30,14 @@ const (
 	maxNames   = 50   // pipelines that are
 	maxSays    = 1000 // bytes of what is said of the newest command,
 	maxReason  = 200  // of a pipeline, and of a command before it
+	maxWhy     = 400  // of a pipeline in the answer to /why
 )
 
 // answered is the part of a reply about one command. All of it is Markdown.
 type answered struct {
 	By, Command, Commit, Says string
-	Because                   []string
+	// Because are the pipelines that are not started; Explains is the answer to /why.
+	Because, Explains []string
 }
 
 // Replies returns the comment that answers the commands of one pull request: the newest in full,
@@ -58,13 +60,20 @@ func Replies(events []*v1alpha1.GitEvent) string {
 	return render("reply.md", page)
 }
 
-// NewestCommands returns the commands that the comment answers, the newest first.
+// NewestCommands returns the commands that the comment answers, the newest first. Of several /why
+// it answers only the newest.
 func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	events = slices.DeleteFunc(
 		slices.Clone(events),
 		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
 	)
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return CompareCommands(b, a) })
+	explains := false
+	events = slices.DeleteFunc(events, func(e *v1alpha1.GitEvent) bool {
+		again := explains && Explains(e)
+		explains = explains || Explains(e)
+		return again
+	})
 	return events[:min(len(events), 1+maxBefore)]
 }
 
@@ -91,8 +100,15 @@ func inFull(event *v1alpha1.GitEvent) *answered {
 		Command: span(event.Status.Reply.Command),
 		Says:    capital(says(event, maxSays, maxNames)),
 	}
+	if Explains(event) {
+		a.Says = explains(event.Status.Plan)
+	}
 	if plan := event.Status.Plan; plan.HeadSHA != "" {
 		a.Commit = quoted(plan.HeadSHA)
+	}
+	if Explains(event) {
+		a.Explains = explained(event.Status.Plan)
+		return a
 	}
 	a.Because = because(event)
 	return a
@@ -112,6 +128,9 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 		return started
 	}
 	plan := event.Status.Plan
+	if Explains(event) {
+		return replyExplained
+	}
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
 	switch {
 	case event.Status.Disposition == v1alpha1.DispositionCancels:
@@ -169,7 +188,7 @@ func of(c *v1alpha1.Cancellation) string {
 // declined returns why a planned run is not started, or "".
 func declined(run *v1alpha1.Run) string {
 	switch {
-	case run.UID != "":
+	case run.Started():
 		return ""
 	case run.Refused != nil:
 		return run.Refused.Message

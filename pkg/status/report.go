@@ -89,10 +89,10 @@ func (r *report) failure(condition *apis.Condition) string {
 	return strings.Join(parts, "\n")
 }
 
-// brief returns why a run failed: the first task that failed and its words, or the run's own words
-// if no task failed.
-func (r *report) brief(condition *apis.Condition) string {
-	if r.outcome != v1alpha1.OutcomeFailed {
+// brief returns why a run failed, unless the title says all: the first task that failed and its
+// words, or the run's own words if no task failed.
+func (r *report) brief(condition *apis.Condition, d Diagnosis) string {
+	if r.outcome != v1alpha1.OutcomeFailed || d.saysAll() {
 		return ""
 	}
 	of := ""

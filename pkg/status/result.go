@@ -51,7 +51,7 @@ func ResultOf(
 		StartedAt:   pr.Status.StartTime.DeepCopy(),
 		CompletedAt: pr.Status.CompletionTime.DeepCopy(),
 		Text:        r.text(condition),
-		Brief:       r.brief(condition),
+		Brief:       r.brief(condition, diagnosis),
 		Verdict:     diagnosis.Verdict,
 		Cause:       shorten(diagnosis.Cause, "…", maxCause),
 	}

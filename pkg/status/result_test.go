@@ -154,7 +154,7 @@ func TestResultOfText(t *testing.T) {
 	briefs := map[string]string{
 		"succeeded": "", "cancelled": "", "failed": `task Unit Tests (unit): "step-test" exited with code 1`,
 		"no-taskruns":  "Pipeline ci/build can't be Run; it contains Tasks that don't exist",
-		"pod-creation": "task build: The cluster could not create the task's pod: ",
+		"pod-creation": "",
 		"timed-out":    "task e2e: TaskRun cancelled",
 		"hostile":      "task </td> <script>&*x*: </pre> **bold** @all <img src=x> end",
 	}

@@ -49,7 +49,10 @@ func (in Input) ended(c *Check, run RunState) {
 	c.Text = result.Text
 	if c.Conclusion == Failure {
 		c.Title = failedTitle(result.Verdict, result.Cause)
-		c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
+		c.Words = result.Brief
+		if result.Cause == "" { // the title says nothing
+			c.Words = cmp.Or(result.Brief, result.Message, result.Reason)
+		}
 	}
 	in.cancelled(c, run)
 	switch {

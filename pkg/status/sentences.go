@@ -31,6 +31,14 @@ const (
 	titleCluster  = "Cluster problem: %s. Your change is not the cause."
 )
 
+// What a check says of attempts that the cluster made fail.
+const (
+	titleAttempt       = "Attempt %d of %d: attempt %d ended because of a cluster problem (%s)"
+	textEarlierAttempt = "* Attempt %d of %d, PipelineRun %s, ended because of a cluster problem: %s."
+	textThisAttempt    = "* Attempt %d of %d has replaced it. You don't need to do anything."
+	textLastAttempt    = "* Attempt %d of %d, PipelineRun %s, has the result below."
+)
+
 // failedTitle returns the title of a failed check.
 func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	switch {
@@ -42,9 +50,42 @@ func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	return fmt.Sprintf(titleFailedBy, cause)
 }
 
-func exited(step, task string, exit int32) string {
-	return fmt.Sprintf("step %s of task %s exited with code %d", code(step), code(task), exit)
-}
+// What failed, in a few words: the causes in these titles. Titles that blame the cluster have no
+// task where it does not matter which task met the problem.
+const (
+	causeExit          = "step %s of task %s exited with code %d"
+	causeStepTimeout   = "step %s of task %s exceeded its timeout"
+	causeMemory        = "%s %s of task %s ran out of memory"
+	causeSidecar       = "sidecar %s of task %s exited with code %d"
+	causeTimeout       = "task %s exceeded the timeout"
+	causeRunTimeout    = "the pipeline exceeded its timeout"
+	causeStorage       = "the pod of task %s used more storage than its limit"
+	causeConfig        = "the pod of task %s refers to something that does not exist or is invalid"
+	causeNoImage       = "an image of task %s does not exist or may not be pulled"
+	causeImage         = "an image of task %s could not be pulled"
+	causeNoTask        = "the definition of task %s was not found"
+	causeNoDefinition  = "the definition of the pipeline or of a task was not found"
+	causeInvalidTask   = "task %s is invalid"
+	causeInvalidRun    = "the pipeline is invalid (%s)"
+	causeResult        = "a result is missing"
+	causeLargeResult   = "a result of task %s is too large"
+	causeRefused       = "%s refused %s"
+	causeNotCreated    = "%s could not be created"
+	causeStart         = "%s did not start"
+	causeTerminating   = "namespace %s is being deleted"
+	causeEvicted       = "pod evicted"
+	causeNodeLost      = "node lost"
+	causeShutdown      = "node shut down"
+	causeNodeRefused   = "a node rejected the pod"
+	causeInit          = "an init container of task %s failed"
+	causeStopSidecar   = "the sidecars of task %s could not be stopped"
+	causeRegistry      = "the image registry is unavailable"
+	causeWebhook       = "the %s %s failed"
+	causeQuota         = "no quota was left for %s"
+	causeUnschedulable = "no node had room for the pod of task %s"
+	causeFetch         = "the source of a definition is unavailable"
+	causeVolume        = "a volume could not be created"
+)
 
 // What a summary says of a pipeline, whose name it begins with.
 const (
@@ -95,6 +136,31 @@ const (
 	replyNothing         = "nothing was started"
 	replyCancels         = "cancels the runs of %s that existed when this was written."
 	replyNothingToCancel = "found no runs of %s to cancel."
+)
+
+// The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline,
+// but for those of the second block.
+const (
+	whySucceeded  = "started and succeeded."
+	whyFailed     = "started and failed: %s"
+	whyCancelled  = "started and was cancelled: %s"
+	whyDeleted    = "started, and its PipelineRun was deleted before it finished."
+	whyRuns       = "started and is still running."
+	whyRefused    = "did not start, because its definition was refused: %s"
+	whyQueued     = "has not started yet, because it waits for a slot: %s"
+	whyWaits      = "has not started yet: %s"
+	whyStarts     = "is about to start."
+	whyNotStarted = "did not start: %s"
+	whyUndecided  = "is not decided yet: %s"
+
+	whyUnplanned = "Which pipelines start is not decided yet. Ask again in a minute."
+	whyWaiting   = "Which pipelines start is not decided yet: %s"
+	whyPending   = "Nothing has started, because the commit waits for approval: %s"
+	whyNothing   = "Nothing has started: %s"
+	whyMore      = "And %d more."
+
+	replyExplained = "answered. Write it again for the current state."
+	replyExplains  = "What happened to the pipelines of this commit:"
 )
 
 // What an author can do about a refusal of the cluster.

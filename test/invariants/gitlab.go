@@ -84,8 +84,11 @@ func checkOfNote(body string) (Check, bool) {
 	switch {
 	case found[2] == "true":
 		c.Status = "completed"
-		c.Conclusion = map[string]string{"Success": "success", "Failed": "failure", "pipelinerun start failure": "failure",
-			"CI Skipped": "skipped", "Decided": "skipped"}[c.Title]
+		head, _, _ := strings.Cut(c.Title, ":")
+		c.Conclusion = map[string]string{
+			"Success": "success", "Failed": "failure", "Cluster problem": "failure", "pipelinerun start failure": "failure",
+			"CI Skipped": "skipped", "Decided": "skipped",
+		}[head]
 		c.Conclusion = cmp.Or(c.Conclusion, "cancelled")
 	case c.Title != "CI has Started":
 		c.Status = "queued"

@@ -30,7 +30,12 @@ func hierarchies() (v1, v2 []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for line := range strings.Lines(string(mounts)) {
+	v1, v2 = cgroupMounts(string(mounts))
+	return v1, v2, nil
+}
+
+func cgroupMounts(mounts string) (v1, v2 []string) {
+	for line := range strings.Lines(mounts) {
 		switch fields := strings.Fields(line); fields[2] {
 		case "cgroup":
 			v1 = append(v1, fields[1])
@@ -38,7 +43,32 @@ func hierarchies() (v1, v2 []string, err error) {
 			v2 = append(v2, fields[1])
 		}
 	}
-	return v1, v2, nil
+	return v1, v2
+}
+
+// controllers are those of version 2 that the kubelet needs.
+func controllers() []string { return []string{"cpu", "cpuset", "memory", "io", "pids"} }
+
+// missingCgroups says what this machine lacks for pods' cgroups; empty if nothing.
+func missingCgroups() string {
+	v1, v2, err := hierarchies()
+	if err != nil || len(v1) > 0 {
+		return "" // the kubelet names a controller of version 1 that is not mounted
+	}
+	if len(v2) == 0 {
+		return "cgroups: mount -t cgroup2 cgroup2 /sys/fs/cgroup"
+	}
+	available, _ := os.ReadFile(filepath.Join(v2[0], "cgroup.controllers"))
+	return missingControllers(string(available))
+}
+
+func missingControllers(available string) string {
+	have := strings.Fields(available)
+	lacks := slices.DeleteFunc(controllers(), func(name string) bool { return slices.Contains(have, name) })
+	if len(lacks) == 0 {
+		return ""
+	}
+	return "cgroup controllers " + strings.Join(lacks, ", ") + ": the kernel or the container of this shell does not have them"
 }
 
 // makeCgroups makes the pods' cgroup. Kubernetes uses version 1 if its controllers are mounted.
@@ -49,9 +79,9 @@ func makeCgroups() error {
 	}
 	if len(use) == 0 {
 		use = v2
-		for _, controller := range []string{"cpu", "cpuset", "memory", "io", "pids"} {
-			// One that is missing shows when the kubelet starts.
-			_ = os.WriteFile(filepath.Join(v2[0], "cgroup.subtree_control"), []byte("+"+controller), 0o600)
+		enable := "+" + strings.Join(controllers(), " +")
+		if err := os.WriteFile(filepath.Join(v2[0], "cgroup.subtree_control"), []byte(enable), 0o600); err != nil {
+			return fmt.Errorf("enabling cgroup controllers: %w", err)
 		}
 	}
 	for _, hierarchy := range use {

@@ -63,6 +63,9 @@ func missing(user int, find func(program string) (string, bool)) (lines []string
 // complete prints what is missing, if anything is.
 func complete() error {
 	lines := missing(os.Geteuid(), find)
+	if line := missingCgroups(); line != "" {
+		lines = append(lines, line)
+	}
 	for _, line := range lines {
 		fmt.Fprintln(os.Stderr, "missing:", line)
 	}

@@ -47,6 +47,7 @@ const (
 	Retest   Command = "retest"
 	OkToTest Command = "ok-to-test"
 	Cancel   Command = "cancel"
+	Why      Command = "why"
 )
 
 // Input is what the rules decide by.

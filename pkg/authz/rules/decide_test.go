@@ -126,7 +126,7 @@ func TestDecideWithoutRightsAllowsOnlyPushesAndAppBranches(t *testing.T) {
 	for _, trigger := range []v1alpha1.Trigger{
 		v1alpha1.TriggerPush, v1alpha1.TriggerMergeGroup, v1alpha1.TriggerPullRequest, "workflow_run", "",
 	} {
-		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, "unknown"} {
+		for _, command := range []Command{"", Test, Retest, OkToTest, Cancel, Why, "unknown"} {
 			for i := range 1 << 8 {
 				bit := func(n int) bool { return bools[i>>n&1] }
 				in := Input{Trigger: trigger, Command: command, SameRepository: bit(0), Label: bit(1), Comment: bit(2) ||

@@ -17,7 +17,7 @@ type rule interface {
 func rules() []rule {
 	return []rule{
 		restricted{}, ownApproval{}, ownCancel{},
-		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterUntrusted{}, cancels{},
+		commenterClosed{}, commenterUnknown{}, commenterUnlisted{}, commenterUntrusted{}, cancels{}, asksWhy{},
 		pushed{},
 		labellerUnknown{}, labellerUnlisted{}, labellerUntrusted{}, labellerConfirmed{}, labellerUnconfirmed{},
 		approved{}, pullClosed{}, appsBranch{},
@@ -147,6 +147,18 @@ func (cancels) decides(in Input) (Verdict, Question, bool) {
 
 func (cancels) why() string {
 	return "The author of the comment has write access to this repository or is in OWNERS, so may cancel runs."
+}
+
+// asksWhy allows /why to each user who may start runs. Who has written the pull request does
+// not matter.
+type asksWhy struct{}
+
+func (asksWhy) decides(in Input) (Verdict, Question, bool) {
+	return verdict(Allowed, in.Comment && in.Command == Why)
+}
+
+func (asksWhy) why() string {
+	return "The author of the comment may start runs, so may ask what became of them."
 }
 
 type pushed struct{}

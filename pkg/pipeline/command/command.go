@@ -22,6 +22,8 @@ const (
 	Retest   Kind = "retest"
 	OkToTest Kind = "ok-to-test"
 	Cancel   Kind = "cancel"
+	// Why asks what became of each pipeline. It starts and changes nothing.
+	Why Kind = "why"
 )
 
 // maxComment is the bytes of a comment that are read: 65,536 characters, GitHub's limit and the
@@ -64,7 +66,7 @@ func (c *Command) EventType() string {
 // Parse returns the command of a comment, or nil. prefix is the Repository's setting for the word
 // that commands begin with: with "ci" the command /test is written "/ci test". With an invalid
 // prefix (see Prefix) there are no commands. onCommit is true for a comment on a commit. Commands
-// there may name a branch or a tag, and approve nothing.
+// there may name a branch or a tag; /ok-to-test and /why are none there.
 //
 // Commands of one kind are merged: "/test a" and "/test b" on two lines are "/test a b"; together
 // with "/test" they are "/test". The error is Invalid and written for the comment's author:
@@ -154,7 +156,7 @@ func (r *reader) begins(line string) (kind Kind, rest string, isCommand bool) {
 	switch kind {
 	case Test, Retest, Cancel:
 		return kind, rest, true
-	case OkToTest:
+	case OkToTest, Why: // nothing answers on a commit
 		return kind, rest, !r.onCommit
 	}
 	return "", "", false

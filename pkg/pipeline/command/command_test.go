@@ -22,6 +22,7 @@ func TestParse(t *testing.T) {
 	sha := strings.Repeat("0123456789", 4)
 	for comment, want := range map[string]*Command{
 		"/test": named(Test), "/retest": named(Retest), "/cancel": named(Cancel), "/ok-to-test": named(OkToTest),
+		"/why": named(Why), "/why build": named(Why, "build"), "/whynot": nil,
 		"  /test  ": named(Test), "/test\t": named(Test), "/test build": named(Test, "build"),
 		"/cancel\tbuild": named(Cancel, "build"),
 		"/test b a b":    named(Test, "b", "a"), "/retest build-": named(Retest, "build-"),
@@ -223,7 +224,7 @@ func TestCommandsOnCommits(t *testing.T) {
 		"/retest build branch: release/1":    {Kind: Retest, Names: []string{"build"}, Branch: "release/1"},
 		"/cancel tag:v1 build":               {Kind: Cancel, Names: []string{"build"}, Tag: "v1"},
 		`/test a="x:y" tag:v1`:               {Kind: Test, Args: map[string]string{"a": "x:y"}, Tag: "v1"},
-		"/test a branch:x\n/test b branch:x": {Kind: Test, Names: []string{"a", "b"}, Branch: "x"}, "/ok-to-test": nil,
+		"/test a branch:x\n/test b branch:x": {Kind: Test, Names: []string{"a", "b"}, Branch: "x"}, "/ok-to-test": nil, "/why": nil,
 		"/ok-to-test abcdef0": nil, "/ok-to-test\n/test": named(Test),
 	} {
 		if got, err := Parse(comment, "", true); err != nil || !cmp.Equal(got, want, cmpopts.EquateEmpty()) {

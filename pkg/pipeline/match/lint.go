@@ -41,7 +41,7 @@ func written() []string {
 		pipelinesascode.OnPathChangeIgnore, pipelinesascode.OnLabel, pipelinesascode.OnComment,
 		pipelinesascode.OnCELExpression, pipelinesascode.TargetNamespace, pipelinesascode.MaxKeepRuns,
 		pipelinesascode.CancelInProgress, pipelinesascode.GroupName + "/task", pipelinesascode.GroupName + "/pipeline",
-		plumbline.GroupName + "/infrastructure-retries",
+		plumbline.InfrastructureRetriesAnnotation,
 	}
 }
 
@@ -175,7 +175,8 @@ func neverTargeted(annotations map[string]string) string {
 func neverLabelled(annotations map[string]string) string {
 	starts := entries(annotations, pipelinesascode.OnEvent)
 	_, expression := annotations[pipelinesascode.OnCELExpression]
-	if len(starts) == 0 || expression || slices.Contains(starts, string(v1alpha1.TriggerPullRequest)) {
+	if len(starts) == 0 || noEvent(starts) != "" || expression ||
+		slices.Contains(starts, string(v1alpha1.TriggerPullRequest)) {
 		return ""
 	}
 	return fmt.Sprintf("on-label never matches: only pull requests have labels, and on-event is %s", show(starts))

@@ -138,6 +138,8 @@ func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 	for name, change := range map[string]func(*env){
 		"a stranger":                   func(w *env) { w.git.canWrite = no },
 		"a stranger's contradiction":   func(w *env) { w.setSecondPayload("/test\n/cancel"); w.git.canWrite = no },
+		"a stranger's question":        func(w *env) { w.setSecondPayload("/why"); w.git.canWrite = no },
+		"a question of the author":     func(w *env) { w.setSecondPayload("/why"); w.setSender("author"); w.git.canWrite = no },
 		"a comment that is no command": func(w *env) { w.setSecondPayload("I will /test it") },
 		"an approval of the author":    func(w *env) { w.setSecondPayload("/ok-to-test"); w.setSender("author") },
 		"a look-up that fails": func(w *env) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
@@ -164,12 +165,16 @@ func (c *clue) take(s *Sources, part string) bool {
 }
 
 // Show writes a mistake as "file:line:column: error: message", the line and a caret.
-func (s *Sources) Show(at Place, message string) string { return s.show(at, "error", message) }
+func (s *Sources) Show(t terminal.Terminal, at Place, message string) string {
+	return s.show(t, at, t.Paint(terminal.Red, "error"), message)
+}
 
 // Warn writes a possible mistake in the same way.
-func (s *Sources) Warn(at Place, message string) string { return s.show(at, "warning", message) }
+func (s *Sources) Warn(t terminal.Terminal, at Place, message string) string {
+	return s.show(t, at, t.Paint(terminal.Yellow, "warning"), message)
+}
 
-func (s *Sources) show(at Place, how, message string) string {
+func (s *Sources) show(t terminal.Terminal, at Place, how, message string) string {
 	var b strings.Builder
 	b.WriteString(Plain(at.File))
 	for _, number := range []int{at.Line, at.Column} {
@@ -185,7 +190,13 @@ func (s *Sources) show(at Place, how, message string) string {
 	line := strings.TrimRight(lines[at.Line-1], "\r")
 	gutter := strconv.Itoa(at.Line)
 	fmt.Fprintf(&b, " %s | %s\n", gutter, strings.Map(harmless, line))
-	fmt.Fprintf(&b, " %s | %s^\n", strings.Repeat(" ", len(gutter)), blank(line, at.Column-1))
+	fmt.Fprintf(
+		&b,
+		" %s | %s%s\n",
+		strings.Repeat(" ", len(gutter)),
+		blank(line, at.Column-1),
+		t.Paint(terminal.Bold, "^"),
+	)
 	return b.String()
 }
 

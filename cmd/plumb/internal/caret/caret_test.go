@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
@@ -112,7 +113,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := sources.Find(test.in, test.document, test.message)
-			shown := sources.Show(place, test.message)
+			shown := sources.Show(terminal.Terminal{}, place, test.message)
 			first, _, _ := strings.Cut(shown, ": error: ")
 			if first != test.want {
 				t.Errorf("got %s, want %s\n%s", first, test.want, shown)
@@ -146,7 +147,7 @@ func TestFindInScalars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sources := Read([]git.File{{Path: "a.yaml", Data: []byte(above + test.text + "\n")}})
 			place := sources.Find("a.yaml", 0, "a.yaml: pipeline a: on-cel-expression: "+test.message+": oops")
-			if shown := sources.Show(place, "oops"); !strings.HasPrefix(shown, test.want+": ") {
+			if shown := sources.Show(terminal.Terminal{}, place, "oops"); !strings.HasPrefix(shown, test.want+": ") {
 				t.Errorf("got %s, want %s", shown, test.want)
 			}
 		})
@@ -157,7 +158,7 @@ func TestFindInScalars(t *testing.T) {
 func TestShowCommandsNoTerminal(t *testing.T) {
 	sources := Read([]git.File{{Path: "a\nb.yaml", Data: []byte("a: \x1b[31m\u009b\u202e\xff\tb\n")}})
 	want := "a b.yaml:1:4: error: oops  [0m  no\n 1 | a:  [31m  \ufffd\tb\n   |    ^\n"
-	if diff := cmp.Diff(want, sources.Show(Place{"a\nb.yaml", 1, 4}, "oops\n\x1b[0m\u009b\u2066no")); diff != "" {
+	if diff := cmp.Diff(want, sources.Show(terminal.Terminal{}, Place{"a\nb.yaml", 1, 4}, "oops\n\x1b[0m\u009b\u2066no")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -179,7 +180,7 @@ func TestShow(t *testing.T) {
 		"beyond the end":  {Place{file, 99, 1}, file + ":99: oops", file + ":99:1: error: oops\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, sources.Show(test.at, test.message)); diff != "" {
+			if diff := cmp.Diff(test.want, sources.Show(terminal.Terminal{}, test.at, test.message)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 )
 
 // The exit codes.
@@ -35,6 +37,8 @@ type Process struct {
 	Dir      string
 	In       io.Reader
 	Out, Err io.Writer
+	// Terminal returns what a stream is shown on; nil asks the system.
+	Terminal func(io.Writer) terminal.Terminal
 	// Version is set by a release build.
 	Version string
 }

@@ -27,12 +27,22 @@ func (w *planner) describe(
 	files *settings.Settings,
 ) (delivery.Described, error) {
 	e := delivery.Described{
-		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: cmp.Or(w.sender, login(tree.Head)),
+		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: w.who(tree), Author: w.author,
 		DefaultBranch: tree.DefaultBranch(ctx), Number: w.pullNumber(), Labels: w.labels,
-		Comment: strings.Join(w.comments, ""), Key: cmp.Or(w.key, delivery.Key),
+		Comment: w.comment(), Key: cmp.Or(w.key, delivery.Key),
+	}
+	if w.asked != nil && e.Kind != delivery.Labeled {
+		e.Labels = nil
 	}
 	if err := w.locate(ctx, tree, files, &e); err != nil {
 		return e, err
+	}
+	if w.onDefaultBranch(tree, e) {
+		w.push, e.Kind = currentBranch, delivery.Pushed
+		w.note(
+			"%s is the default branch, so the event is a push to it (--head or --base describe a pull request)",
+			tree.Branch,
+		)
 	}
 	if e.Kind.OfPull() {
 		return e, w.describePull(ctx, tree, &e)
@@ -40,8 +50,26 @@ func (w *planner) describe(
 	return e, w.describePush(ctx, tree, &e)
 }
 
+// comment returns the text of the comment.
+func (w *planner) comment() string {
+	if len(w.comments) == 0 {
+		return matrixComment
+	}
+	return w.comments[0]
+}
+
+// who returns the user who causes the event. A pull request is opened by its author.
+func (w *planner) who(tree *worktree.Tree) string {
+	if w.kind() == delivery.Opened {
+		return cmp.Or(w.sender, w.author, login(tree.Head))
+	}
+	return cmp.Or(w.sender, login(tree.Head))
+}
+
 func (w *planner) kind() delivery.Kind {
 	switch {
+	case w.asked != nil:
+		return *w.asked
 	case w.given("push"):
 		return delivery.Pushed
 	case w.given("tag"):
@@ -122,6 +150,13 @@ var userOfURL = regexp.MustCompile(`://[^/]*@`)
 // shown where CI keeps it.
 func withoutUser(address string) string { return userOfURL.ReplaceAllString(address, "://***@") }
 
+// onDefaultBranch reports whether no flag describes the event, and no pull request can come from
+// the branch that is checked out.
+func (w *planner) onDefaultBranch(tree *worktree.Tree, e delivery.Described) bool {
+	return e.Kind == delivery.Opened && w.asked == nil && w.anyGiven("base", "head", "author", "number") == "" &&
+		tree.Branch == e.DefaultBranch && e.HeadURL == e.URL
+}
+
 func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	e.Base, e.Head = cmp.Or(w.base, e.DefaultBranch), cmp.Or(w.head, tree.Branch)
 	if e.Head == "" {
@@ -153,10 +188,13 @@ func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *deli
 		)
 	}
 	if e.Kind == delivery.Tagged {
-		e.Base = w.tag
-		return tree.CheckRef(ctx, "refs/tags/", w.tag)
+		e.Base = cmp.Or(w.tag, matrixTag)
+		return tree.CheckRef(ctx, "refs/tags/", e.Base)
 	}
 	e.Base = w.push
+	if w.asked != nil {
+		e.Base = cmp.Or(w.push, e.DefaultBranch)
+	}
 	if w.push == currentBranch {
 		e.Base = tree.Branch
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ import (
 // TestMain hides the settings of the person who runs the tests.
 func TestMain(m *testing.M) {
 	for name, value := range map[string]string{"GIT_CONFIG_GLOBAL": os.DevNull, "GIT_CONFIG_NOSYSTEM": "1",
-		"KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": ""} {
+		"KUBECONFIG": "/nowhere", "KUBERNETES_SERVICE_HOST": "", "COLUMNS": ""} {
 		if err := os.Setenv(name, value); err != nil {
 			panic(err)
 		}
@@ -25,17 +26,21 @@ func TestMain(m *testing.M) {
 }
 
 // answer is what a command has written to its two streams, and to both as a terminal shows it, and
-// its exit code.
+// its exit code. event is the first line of a table, which out does not have.
 type answer struct {
-	out, said, shown string
-	code             int
+	out, said, shown, event string
+	code                    int
 }
+
+// headline matches the line that says which event was planned.
+var headline = regexp.MustCompile(`^(?:Pull request|Push of|Comment "|Label|Closing of) ?.*\n`)
 
 func plumb(ctx context.Context, dir, in string, args ...string) answer {
 	var out, said, shown bytes.Buffer
 	code := Run(ctx, Process{Args: append([]string{"plumb"}, args...), Dir: dir, In: strings.NewReader(in),
 		Out: io.MultiWriter(&out, &shown), Err: io.MultiWriter(&said, &shown), Version: devel})
-	return answer{out.String(), said.String(), shown.String(), code}
+	event := headline.FindString(out.String())
+	return answer{out.String()[len(event):], said.String(), shown.String(), event, code}
 }
 
 // run is a pipeline of a name with annotations, each "name: value" without the prefix.

@@ -9,20 +9,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 // The forms of output.
 const (
 	outputTable = "table"
+	outputWide  = "wide"
 	outputYAML  = "yaml"
 	outputJSON  = "json"
 )
 
-func outputs() []string { return []string{outputTable, outputYAML, outputJSON} }
+func outputs() []string { return []string{outputTable, outputWide, outputYAML, outputJSON} }
 
 // currentBranch is the value of --push without one; no branch can have this name.
 const currentBranch = "the current branch"
@@ -30,7 +28,7 @@ const currentBranch = "the current branch"
 // flags are those of plumb plan.
 type flags struct {
 	// What describes the event.
-	push, tag, base, head, sender, url, service string
+	push, tag, base, head, sender, author, url, service string
 	// comments is one at most.
 	comments, labels, changed []string
 	number                    int64
@@ -43,82 +41,8 @@ type flags struct {
 	// What is answered.
 	output    string
 	mustStart []string
-}
-
-// define adds the flags to a command, in the order in which its help lists them.
-func (w *planner) define(c *cobra.Command) {
-	f := c.Flags()
-	f.SortFlags = false
-	w.defineEvent(c)
-	w.defineRecorded(c)
-	w.defineSettings(c)
-	f.StringVarP(&w.output, "output", "o", outputTable, "`form` of the answer: "+strings.Join(outputs(), ", "))
-	f.StringArrayVar(
-		&w.mustStart,
-		"must-start",
-		nil,
-		"exit with 1 unless the pipeline of this `name` starts; may be repeated",
-	)
-	for name, values := range map[string][]string{"output": outputs(), "provider": delivery.Names()} {
-		// An error would mean that the flag does not exist.
-		_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-	}
-}
-
-// defineEvent adds the flags that describe an event.
-func (w *planner) defineEvent(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&w.base, "base", "", "`branch` that the pull request goes to (default: the default branch)")
-	f.StringVar(&w.head, "head", "", "`branch` that the pull request comes from (default: the one checked out)")
-	f.StringVar(&w.push, "push", "", "a push to a `branch`: --push=main; --push alone is the branch checked out")
-	f.Lookup("push").NoOptDefVal = currentBranch
-	f.StringVar(&w.tag, "tag", "", "a push of the tag of this `name`, at the commit checked out")
-	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; with several, the last one is new")
-	f.StringArrayVar(&w.comments, "comment", nil, "a person writes this `text` on the pull request")
-	f.StringArrayVar(&w.changed, "changed", nil,
-		"the changed files, instead of those of Git; added=`FILE`, deleted=FILE and renamed=FILE say how")
-	f.Int64Var(&w.number, "number", 0, "`number` of the pull request (default: 1); with --push, of the merged one")
-	f.StringVar(&w.sender, "sender", "", "`login` of the sender (default: made of the commit's author)")
-	f.StringVar(&w.url, "url", "", "web `URL` of the repository (default: made of the remote's)")
-	f.StringVar(&w.service, "provider", "",
-		"Git `service`: "+strings.Join(delivery.Names(), " or ")+" (default: gitlab if the host's name says so, else github)")
-}
-
-// defineRecorded adds the flags that give a recorded delivery.
-func (w *planner) defineRecorded(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&w.payload, "payload", "",
-		"instead of an event, a recorded delivery: `file` with its payload, - for standard input; needs --headers")
-	f.StringVar(&w.headers, "headers", "", "`file` with the recorded delivery's request headers")
-	f.StringVar(
-		&w.key,
-		"delivery",
-		"",
-		"`key` of the delivery; names of PipelineRuns are made of it where the payload has no time (default: "+delivery.Key+")",
-	)
-}
-
-// defineSettings adds the flags about what the event is planned with.
-func (w *planner) defineSettings(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&w.repository, "repository", "", "`file` with the Repository (default: one that has only the URL)")
-	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline (default: its defaults)")
-	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, instead of the Repository's")
-	f.BoolVar(&w.fromCluster, "from-cluster", false,
-		"read the Repositories, the ConfigMap and Secrets from the kubeconfig's cluster, except for those that files give")
-	f.StringVarP(
-		&w.namespace,
-		"namespace",
-		"n",
-		"",
-		"`namespace` of the Repository (default: its file's, else \"default\")",
-	)
-	f.StringVar(&w.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
-	f.StringVar(&w.global, "global-repository", "pipelines-as-code",
-		"`name` of the Repository in that namespace whose settings complete all others")
-	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG or ~/.kube/config)")
-	f.StringVar(&w.context, "context", "", "`context` of the kubeconfig (default: the current one)")
-	f.BoolVar(&w.fetch, "fetch", false, "fetch what annotations refer to on the web and on hubs")
+	// matrix asks about several events. strict makes warnings mistakes.
+	matrix, strict bool
 }
 
 // given reports whether a flag is there, even with an empty value.
@@ -170,14 +94,17 @@ func (w *planner) checkEvent() error {
 	if len(w.comments) > 1 {
 		return errors.New("each --comment is an event of its own: ask about one after the other")
 	}
-	if len(kinds) > 1 {
+	if len(kinds) > 1 && !w.matrix {
 		return fmt.Errorf("%s are different events: ask about one after the other", strings.Join(kinds, " and "))
 	}
-	if err := w.checkRecorded(); err != nil {
+	if err := cmp.Or(w.checkRecorded(), w.checkMatrix()); err != nil {
 		return err
 	}
 	branch := w.anyGiven("base", "head")
 	switch {
+	case w.matrix:
+	case w.given("author") && w.anyGiven("push", "tag") != "":
+		return errors.New("--author is that of a pull request, and a push and a tag have none: --sender pushes them")
 	case w.given("push") && branch != "":
 		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", branch)
 	case w.given("tag") && branch != "":
@@ -185,13 +112,25 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag: leave one out")
 	}
-	return w.checkEmpty("base", "head", "push", "tag", "sender", "url", "provider", "payload", "headers", "delivery")
+	return w.checkEmpty(
+		"base",
+		"head",
+		"push",
+		"tag",
+		"sender",
+		"author",
+		"url",
+		"provider",
+		"payload",
+		"headers",
+		"delivery",
+	)
 }
 
 // checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.
 func (w *planner) checkRecorded() error {
 	recorded := w.anyGiven("payload", "headers")
-	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "url", "provider")
+	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "author", "url", "provider")
 	switch {
 	case recorded != "" && describes != "":
 		return fmt.Errorf(

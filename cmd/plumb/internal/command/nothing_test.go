@@ -58,7 +58,7 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"an approval by the author": {
 			[]string{"--comment=/ok-to-test"}, exitOK,
-			"Nothing starts: The author of a pull request cannot approve it: another user has to.\n",
+			"Nothing starts. The author of a pull request cannot approve it: another user has to.\n",
 		},
 		"a cancellation": {
 			[]string{"--comment=/cancel"}, exitOK,

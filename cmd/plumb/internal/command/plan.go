@@ -14,6 +14,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/show"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -56,6 +57,9 @@ type planner struct {
 	command *cobra.Command
 	// notes are sentences about the event.
 	notes []string
+	// asked is the kind of event of one column of a matrix, nil for the one that the flags
+	// describe.
+	asked *delivery.Kind
 }
 
 func (p Process) plan() *cobra.Command {
@@ -87,22 +91,35 @@ func (w *planner) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	sent, err := w.delivery(ctx, tree, files, recorded)
-	if err != nil {
-		return err
+	if w.matrix {
+		return w.runMatrix(ctx, tree, files)
 	}
-	event, err := sent.Read()
-	if err != nil {
-		return err
-	}
-	if event.Ignored != "" {
-		return w.print(show.Ignored(event.URL, event.Ignored))
-	}
-	report, err := w.plan(ctx, tree, files, sent, event)
+	report, err := w.report(ctx, tree, files, recorded)
 	if err != nil {
 		return err
 	}
 	return w.print(report)
+}
+
+// report plans one event.
+func (w *planner) report(
+	ctx context.Context,
+	tree *worktree.Tree,
+	files *settings.Settings,
+	recorded *delivery.Delivery,
+) (*show.Report, error) {
+	sent, err := w.delivery(ctx, tree, files, recorded)
+	if err != nil {
+		return nil, err
+	}
+	event, err := sent.Read()
+	if err != nil {
+		return nil, err
+	}
+	if event.Ignored != "" {
+		return show.Ignored(event.URL, event.Ignored), nil
+	}
+	return w.plan(ctx, tree, files, sent, event)
 }
 
 // delivery returns the recorded delivery, or one that describes the event.
@@ -148,6 +165,11 @@ func (w *planner) plan(
 		Version:   w.Version,
 		From:      w.head,
 		To:        w.base,
+		Given: planning.Given{
+			Sender: w.given("sender") || sent.Recorded,
+			Number: w.given("number") || sent.Recorded,
+			Author: w.author,
+		},
 	}
 	if request.To == "" {
 		request.To = tree.DefaultBranch(ctx)
@@ -232,7 +254,7 @@ func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Re
 		}
 	}
 	var known []string
-	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel} {
+	for _, kind := range []command.Kind{command.Test, command.Retest, command.OkToTest, command.Cancel, command.Why} {
 		known = append(known, slash+string(kind))
 	}
 	w.note("%s is not a command, so this is an ordinary comment (commands: %s)", words[0], strings.Join(known, ", "))
@@ -241,13 +263,13 @@ func (w *planner) noteUnknownCommand(made *plan.Plan, repository *pacv1alpha1.Re
 // hides reports whether the output format does not contain the sentence that says why nothing
 // starts.
 func (w *planner) hides(report *show.Report) bool {
-	return w.output == outputYAML || report.Mistaken() && (w.output == outputJSON || len(report.Pipelines) > 0)
+	return w.output == outputYAML || report.Mistaken() && w.output == outputJSON
 }
 
 // print writes the report. It returns errAuthor if an author has to act.
 func (w *planner) print(report *show.Report) error {
 	out, said := w.command.OutOrStdout(), w.command.ErrOrStderr()
-	if err := report.Errors(said); err != nil {
+	if err := report.Errors(said, w.terminal(said)); err != nil {
 		return err
 	}
 	if w.hides(report) {
@@ -255,9 +277,12 @@ func (w *planner) print(report *show.Report) error {
 			return err
 		}
 	}
+	table := func() error {
+		return report.Table(out, show.Options{Terminal: w.terminal(out), Wide: w.output == outputWide})
+	}
 	write := map[string]func() error{
-		outputTable: func() error { return report.Table(out) },
-		outputJSON:  func() error { return report.JSON(out) },
+		outputTable: table, outputWide: table,
+		outputJSON: func() error { return report.JSON(out) },
 		outputYAML: func() error {
 			if err := report.Assumptions(said); err != nil {
 				return err
@@ -268,11 +293,24 @@ func (w *planner) print(report *show.Report) error {
 	if err := write[w.output](); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
+	return w.verdict(report)
+}
+
+// terminal returns what a stream is shown on.
+func (w *planner) terminal(stream io.Writer) terminal.Terminal {
+	if w.Terminal != nil {
+		return w.Terminal(stream)
+	}
+	return terminal.Of(stream)
+}
+
+// verdict returns errAuthor if an author has to act on a report.
+func (w *planner) verdict(report *show.Report) error {
 	complaints := report.MustStart(w.mustStart)
 	for _, complaint := range complaints {
 		w.say("%s", complaint)
 	}
-	if report.Failed() || len(complaints) > 0 {
+	if report.Failed() || len(complaints) > 0 || w.strict && len(report.Warnings) > 0 {
 		return errAuthor
 	}
 	return nil

@@ -176,9 +176,9 @@ func TestPlanShowsMistakes(t *testing.T) {
 	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: taget_branch is not defined. Did you mean target_branch?
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
    |                                                   ^
-.tekton/b.yaml:1:1: error: this is not YAML: mapping values are not allowed in this context
+.tekton/b.yaml:1:5: error: this is not YAML: the value has a colon and a space: put quotes around it
  1 | a: b: c
-   | ^
+   |     ^
 .tekton/c.yaml:5:13: error: apiVersion: Tekton has no PipelineRun of tekton.dev/v1alpha1: write apiVersion: tekton.dev/v1
  5 | apiVersion: tekton.dev/v1alpha1
    |             ^
@@ -198,7 +198,7 @@ func TestPlanAsJSON(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/a.yaml": run("a", "on-event: '[push'", "on-target-branch: main")})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "-o", "json", "--push=main", "--sender", "ada")
 	var read struct {
-		Event     map[string]string
+		Event     map[string]any
 		Pipelines []struct {
 			Pipeline, Starts, Why string
 			PipelineRun           struct{ Namespace, Name string }
@@ -213,9 +213,10 @@ func TestPlanAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.out), &read); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{
+	want := map[string]any{
 		"name": "push-0", "service": "github", "repository": "https://github.com/acme/app", "trigger": "push", "type": "push",
 		"base": "refs/heads/main", "head": "refs/heads/main",
+		"changedFiles": 3.0, "uncommittedFiles": 1.0,
 		"sender": "ada", "sha": repo.Git("rev-parse", "HEAD"), "before": repo.Git("rev-parse", "main"),
 	}
 	if diff := cmp.Diff(want, read.Event,

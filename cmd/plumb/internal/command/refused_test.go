@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		"a branch behind --push": {
 			args: []string{"--push", "main"}, want: "write --push=main for a push to that branch",
 		},
-		"another form": {args: []string{"-o", "xml"}, want: `-o "xml" is none of table, yaml, json`},
+		"another form": {args: []string{"-o", "xml"}, want: `-o "xml" is none of table, wide, yaml, json`},
 		"two events": {
 			args: []string{"--push", "--tag=v1"}, want: "--push and --tag are different events",
 		},
@@ -44,7 +44,13 @@ func TestRefused(t *testing.T) {
 		"a tag with a number": {
 			args: []string{"--tag=v1", "--number=1"}, want: "--number is that of a pull request",
 		},
-		"a negative number": {args: []string{"--number=-1"}, want: "they count from 1"},
+		"a matrix of PipelineRuns": {args: []string{"--matrix", "-o=yaml"}, want: "--matrix answers which pipelines start"},
+		"a matrix of a delivery": {
+			args: []string{"--matrix", "--payload=x", "--headers=y"}, want: "--matrix is about several events",
+		},
+		"an author of a push": {args: []string{"--push", "--author=eve"}, want: "--author is that of a pull request"},
+		"an empty author":     {args: []string{"--author="}, want: "--author has no value"},
+		"a negative number":   {args: []string{"--number=-1"}, want: "they count from 1"},
 		"a delivery and a described event": {args: []string{"--payload=x", "--headers=y", "--push"},
 			want: "--payload gives a delivery, which says itself what happened, and --push describes an event"},
 		"a payload without headers": {args: []string{"--payload=x"}, want: "--payload needs --headers"},
@@ -135,7 +141,7 @@ func TestRefused(t *testing.T) {
 			r.Git("rm", "--quiet", "-r", "--cached", ".tekton")
 			r.Write(map[string]string{".gitignore": ".tekton\n"})
 		}, want: "git ignores what is in .tekton"},
-		"a branch against itself": {prepare: func(r *scratch.Repo) { r.Git("checkout", "--quiet", "main") },
+		"a branch against itself": {args: []string{"--head=main"}, prepare: func(r *scratch.Repo) { r.Git("checkout", "--quiet", "main") },
 			want: "the branch main is the one that the pull request would go to: check another branch out"},
 		"a detached HEAD": {
 			prepare: func(r *scratch.Repo) { r.Git("checkout", "--quiet", "--detach") }, want: "say it with --head",
@@ -201,7 +207,7 @@ func TestOtherVerbs(t *testing.T) {
 		"help":             {nil, exitOK, "Available Commands:"},
 		"help of plan":     {[]string{"plan", "--help"}, exitOK, "plumb plan --push=main"},
 		"completion":       {[]string{"completion", "bash"}, exitOK, "bash completion V2 for plumb"},
-		"completed values": {[]string{"__complete", "plan", "-o", ""}, exitOK, "table\nyaml\njson\n"},
+		"completed values": {[]string{"__complete", "plan", "-o", ""}, exitOK, "table\nwide\nyaml\njson\n"},
 		"another verb": {
 			[]string{"paln"}, exitTool, `plumb: no command is called "paln". Did you mean plan? plumb --help lists the commands`,
 		},

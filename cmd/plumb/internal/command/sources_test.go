@@ -92,7 +92,7 @@ func TestSources(t *testing.T) {
 				".tekton/a.yaml": test.pipeline, "repository.yaml": repositoryFile, "config.yaml": configFile,
 			})
 			args := append([]string{"plan", "--repository=repository.yaml"}, test.args...)
-			if table := plumb(t.Context(), repo.Dir, "", args...); !strings.Contains(table.out, test.table) ||
+			if table := plumb(t.Context(), repo.Dir, "", args...); !strings.Contains(table.out+table.said, test.table) ||
 				table.code == exitTool {
 				t.Errorf("exit %d, table:\n%s%s\nwant %q", table.code, table.out, table.said, test.table)
 			}

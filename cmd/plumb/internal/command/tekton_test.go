@@ -94,14 +94,18 @@ func TestPlanOfWhatTektonMayAllow(t *testing.T) {
 // The value of a secret is not known here: what depends on it is not refused.
 func TestTektonIsNotAskedAboutSecrets(t *testing.T) {
 	repo := topic(t, map[string]string{
-		".tekton/a.yaml": started("a", "  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {steps: [{name: s, image: i, onError: \"{{ token }}\"}]}}]}\n"),
+		".tekton/a.yaml": started(
+			"a",
+			"  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {steps: [{name: s, image: i, onError: \"{{ token }}\"}]}}]}\n",
+		),
 		".tekton/b.yaml": started("b", "  pipelineSpec: {tasks: [{name: \"{{ token }}\", taskSpec: {}}]}\n"),
 		"repository.yaml": "apiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\nmetadata: {name: app}\n" +
 			"spec: {url: https://github.com/acme/app, params: [{name: token, secret_ref: {name: vault, key: token}}]}\n",
 	})
 	got := plumb(t.Context(), repo.Dir, "", "plan", "--repository=repository.yaml")
 	if got.code != exitAuthor || !strings.Contains(got.out, "\na         yes ") ||
-		!strings.Contains(got.out, "\nb         no      Tekton would refuse it: missing field(s)") {
+		!strings.Contains(got.out, "\nb         no      error, see above") ||
+		!strings.Contains(got.said, "error: Tekton would refuse it: missing field(s)") {
 		t.Errorf("exit %d: %s%s", got.code, got.out, got.said)
 	}
 }

@@ -3,6 +3,7 @@
 package delivery
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,6 +23,7 @@ const (
 	projectID = 1
 	forkID    = 2
 	userID    = 1
+	authorID  = 2
 	noteID    = 1
 )
 
@@ -56,8 +58,9 @@ type Described struct {
 	Base, Head, DefaultBranch string
 	// SHA is the commit, Message its message, and Before what a push replaces.
 	SHA, Message, Before string
-	// Sender is the user who causes the event, and who opened the pull request.
-	Sender string
+	// Sender is the user who causes the event. Author is who opened the pull request; the sender
+	// did if it is empty.
+	Sender, Author string
 	// Number and Labels are the pull request's. Comment is the text of the comment.
 	Number  int64
 	Labels  []string
@@ -111,6 +114,14 @@ func (e Described) headID() int {
 	return projectID
 }
 
+// authorID returns the id of the user who opened the merge request.
+func (e Described) authorID() int {
+	if e.Author != "" && !strings.EqualFold(e.Author, e.Sender) {
+		return authorID
+	}
+	return userID
+}
+
 func (e Described) github() (http.Header, object) {
 	_, owner, name := e.project()
 	repository := object{
@@ -128,7 +139,7 @@ func (e Described) github() (http.Header, object) {
 	for _, label := range e.Labels {
 		labels = append(labels, object{"name": label})
 	}
-	user := object{"login": e.Sender}
+	user, author := object{"login": e.Sender}, object{"login": cmp.Or(e.Author, e.Sender)}
 	switch e.Kind {
 	case Pushed, Tagged:
 		header.Set("X-GitHub-Event", "push")
@@ -141,7 +152,7 @@ func (e Described) github() (http.Header, object) {
 			"number":       e.Number,
 			"title":        e.title(),
 			"state":        "open",
-			"user":         user,
+			"user":         author,
 			"labels":       labels,
 			"pull_request": object{},
 		}
@@ -149,7 +160,7 @@ func (e Described) github() (http.Header, object) {
 	default:
 		header.Set("X-GitHub-Event", "pull_request")
 		body["action"] = map[Kind]string{Opened: "opened", Labeled: "labeled"}[e.Kind]
-		body["pull_request"] = object{"number": e.Number, "title": e.title(), "user": user, "labels": labels,
+		body["pull_request"] = object{"number": e.Number, "title": e.title(), "user": author, "labels": labels,
 			"head": object{"ref": e.Head, "sha": e.SHA, "repo": object{"id": e.headID(), "html_url": e.HeadURL}},
 			"base": object{"ref": e.Base, "repo": repository}}
 	}
@@ -177,7 +188,7 @@ func (e Described) gitlab() (http.Header, object) {
 	for _, label := range e.Labels {
 		labels = append(labels, object{"title": label})
 	}
-	request := object{"iid": e.Number, "title": e.title(), "author_id": userID, "state": "opened",
+	request := object{"iid": e.Number, "title": e.title(), "author_id": e.authorID(), "state": "opened",
 		"source_branch": e.Head, "target_branch": e.Base, "source_project_id": e.headID(), "target_project_id": projectID,
 		"source": object{"id": e.headID(), "web_url": e.HeadURL}, "last_commit": commit}
 	switch e.Kind {

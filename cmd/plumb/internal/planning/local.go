@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -188,6 +190,26 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	return l.Tree.Pushed(ctx, event.Before, l.At)
 }
 
+// count returns the number of changed files, nil if it is not known, or the event has none.
+func (l *local) count(ctx context.Context, event *v1alpha1.GitEventSpec) *Files {
+	if event.Closes() {
+		return nil
+	}
+	changes, err := l.changed(ctx, event)
+	if err != nil {
+		return nil
+	}
+	files := Files{Count: size(changes)}
+	if l.Request.Changed == nil && l.At == worktree.OnDisk {
+		if changes, err = l.Tree.Between(ctx, l.Tree.Head.SHA, worktree.OnDisk); err == nil {
+			files.Uncommitted = size(changes)
+		}
+	}
+	return &files
+}
+
+func size(c git.Changes) int { return len(c.Added) + len(c.Modified) + len(c.Deleted) + len(c.Renamed) }
+
 // Pulls implements plan.History.
 func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 	l.assume("the branch has no open pull request")
@@ -200,6 +222,10 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 // Complete implements plan.History. If the delivery of a comment lacks data of its pull request,
 // the data comes from the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	if author := l.Given.Author; author != "" && event.PullRequest != nil { // GitLab sends its number only
+		event = event.DeepCopy()
+		event.PullRequest.Author = author
+	}
 	if event.Comment == nil {
 		return event, nil
 	}
@@ -210,6 +236,9 @@ func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1al
 	out.SHA, out.BaseRef, out.HeadRef = l.Tree.Head.SHA, cmp.Or(event.BaseRef, l.To), cmp.Or(event.HeadRef, l.From)
 	if out.HeadURL == "" {
 		out.HeadURL, out.PullRequest.HeadProjectID = event.Project.URL, event.Project.ID
+	}
+	if !l.Delivery.Recorded && out.HappenedAt == nil { // after the head, which has no time here
+		out.HappenedAt = &metav1.Time{Time: time.Unix(1, 0)}
 	}
 	if l.Delivery.Recorded {
 		l.assume("the comment's pull request has the commit that is checked out, from %s to %s", out.HeadRef, out.BaseRef)

@@ -39,9 +39,23 @@ type Request struct {
 	Changed *git.Changes
 	// Namespace is Plumbline's own, Version its version.
 	Namespace, Version string
+	// Given is what the user said of the event, and the rest is made up.
+	Given Given
 	// Web reads web addresses; nil leaves references to them open.
 	Web references.Web
 }
+
+// Given says which facts of the event are real.
+type Given struct {
+	// Sender and Number are true if the sender, or the number of the pull request, is given.
+	Sender, Number bool
+	// Author is the author of the pull request who may not write to the repository, "" for one who
+	// may.
+	Author string
+}
+
+// Files counts the changed files of an event.
+type Files struct{ Count, Uncommitted int }
 
 // Result is a plan with the files and assumptions that it depends on.
 type Result struct {
@@ -50,6 +64,12 @@ type Result struct {
 	Plan  *plan.Plan
 	// Files are those that were read.
 	Files []git.File
+	// Given is the request's. From and To are the branches of a described pull request; a described
+	// push comes from the branch From.
+	Given    Given
+	From, To string
+	// Changed is nil if the changed files are not known.
+	Changed *Files
 	// Scope knows the names of the variables and of the Repository's params.
 	Scope *template.Scope
 	// Assumed are sentences about what plumb could not look up.
@@ -76,6 +96,11 @@ func Make(ctx context.Context, r Request) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	result.Given = r.Given
+	if !r.Delivery.Recorded {
+		result.From, result.To = r.From, r.To
+	}
+	result.Changed = newLocal(r).count(ctx, result.Plan.Spec)
 	result.Scope, err = names(r)
 	return result, err
 }

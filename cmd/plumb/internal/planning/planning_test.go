@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/scratch"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/settings"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/show"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
@@ -106,7 +107,9 @@ func report(t *testing.T, secret func(context.Context, template.SecretRef) (stri
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	for _, write := range []error{shown.Table(&out), shown.YAML(&out), shown.JSON(&out), shown.Errors(&out)} {
+	for _, write := range []error{
+		shown.Table(&out, show.Options{}), shown.YAML(&out), shown.JSON(&out), shown.Errors(&out, terminal.Terminal{}),
+	} {
 		if write != nil {
 			t.Fatal(write)
 		}

@@ -68,8 +68,9 @@ type Report struct {
 	Warnings []Error  `json:"warnings,omitempty"`
 	Assumed  []string `json:"assumed,omitempty"`
 
-	sources *caret.Sources
-	runs    []planned
+	headline string
+	sources  *caret.Sources
+	runs     []planned
 }
 
 // Event is the event of the plan.
@@ -88,6 +89,9 @@ type Event struct {
 	Sender     string `json:"sender,omitempty"`
 	// PullRequest is the number of a pull or merge request.
 	PullRequest int64 `json:"pullRequest,omitempty"`
+	// ChangedFiles and Uncommitted count the changed files, as far as they are known.
+	ChangedFiles int `json:"changedFiles,omitempty"`
+	Uncommitted  int `json:"uncommittedFiles,omitempty"`
 }
 
 // reasonRefused is the reason of a PipelineRun that would not be created; the others are those of
@@ -117,7 +121,10 @@ func Of(result *planning.Result) (*Report, error) {
 		},
 		Disposition: made.Disposition, Reason: made.Reason, Message: made.Message, Cancels: made.Cancels,
 		Pipelines: []Row{}, Assumed: result.Assumed,
-		sources: caret.Read(result.Files),
+		headline: headline(result), sources: caret.Read(result.Files),
+	}
+	if result.Changed != nil {
+		r.Event.ChangedFiles, r.Event.Uncommitted = result.Changed.Count, result.Changed.Uncommitted
 	}
 	if spec.PullRequest != nil {
 		r.Event.PullRequest = spec.PullRequest.Number
@@ -261,7 +268,7 @@ func (r *Report) starts(name string) (why string, starts bool) {
 		case row.Starts == Unknown:
 			why = cmp.Or(why, "it is unknown here ("+strings.TrimPrefix(row.Why, "waiting: ")+")")
 		default:
-			why = cmp.Or(why, row.Why)
+			why = cmp.Or(why, row.why())
 		}
 	}
 	switch {

@@ -6,33 +6,75 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 )
 
-// Table writes what starts, what does not, and why.
-func (r *Report) Table(w io.Writer) error {
-	if len(r.Pipelines) == 0 {
-		_, err := io.WriteString(w, r.nothing()+below(r.assumptions()))
-		return err
+// Options are how a report is written.
+type Options struct {
+	terminal.Terminal
+	// Wide adds a column with the files.
+	Wide bool
+}
+
+// Table writes which event it is, what starts, what does not, and why.
+func (r *Report) Table(w io.Writer, o Options) error {
+	if r.headline != "" {
+		if _, err := io.WriteString(w, strings.Join(o.Wrap(r.headline, 0), "\n")+"\n"); err != nil {
+			return err
+		}
 	}
-	cells := "PIPELINE\tSTARTS\tWHY\n"
+	if len(r.Pipelines) == 0 || r.Mistaken() {
+		return r.sentences(w, o)
+	}
+	heads := []string{"PIPELINE", "STARTS", "WHY"}
+	if o.Wide {
+		heads = slices.Insert(heads, 1, "FILE")
+	}
+	rows := [][]terminal.Cell{cells(heads)}
 	for _, row := range r.Pipelines {
-		cells += fmt.Sprintf("%s\t%s\t%s\n", oneLine(row.Pipeline), row.Starts, oneLine(row.why()))
+		line := cells([]string{oneLine(row.Pipeline), string(row.Starts), oneLine(row.why())})
+		line[1].Style = row.Starts.style()
+		if o.Wide {
+			line = slices.Insert(line, 1, terminal.Cell{Text: oneLine(row.File)})
+		}
+		rows = append(rows, line)
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(table, cells); err != nil {
-		return err
-	}
-	if err := table.Flush(); err != nil {
+	if err := o.Terminal.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, below(r.assumptions()))
 	return err
+}
+
+// sentences writes why nothing starts. What is wrong with a command was written by Errors.
+func (r *Report) sentences(w io.Writer, o Options) error {
+	lines := r.nothing() + below(r.assumptions())
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		b.WriteString(strings.Join(o.Wrap(strings.TrimSuffix(line, "\n"), 0), "\n") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func cells(texts []string) []terminal.Cell {
+	all := make([]terminal.Cell, len(texts))
+	for i, text := range texts {
+		all[i].Text = text
+	}
+	return all
+}
+
+func (s Starts) style() terminal.Style {
+	return map[Starts]terminal.Style{Yes: terminal.Green, No: terminal.Red, Unknown: terminal.Yellow}[s]
 }
 
 // below returns a text with an empty line above it.
@@ -61,7 +103,11 @@ func (r *Report) Nothing() string {
 
 func (r *Report) nothing() string {
 	if r.Cancels == nil {
-		return "Nothing starts: " + r.why() + ".\n"
+		why, separator := r.why(), ": "
+		if first, _ := utf8.DecodeRuneInString(why); unicode.IsUpper(first) {
+			separator = ". "
+		}
+		return "Nothing starts" + separator + why + ".\n"
 	}
 	of := fmt.Sprintf("of pull request %d", r.Event.PullRequest)
 	if r.Cancels.Ref != "" {
@@ -83,8 +129,12 @@ func (r *Report) why() string {
 	return oneLine(why)
 }
 
-// why returns the sentence of a row without the words that its other cells have.
+// why returns the sentence of a row without the words that its other cells have. A mistake has a
+// place and a line of its own.
 func (row *Row) why() string {
+	if row.Error != nil {
+		return "error, see above"
+	}
 	return strings.TrimPrefix(strings.TrimPrefix(row.Why, "waiting: "), "selected: ")
 }
 
@@ -125,21 +175,23 @@ func (r *Report) JSON(w io.Writer) error {
 }
 
 // Errors writes what authors have to fix, and the warnings.
-func (r *Report) Errors(w io.Writer) error {
+func (r *Report) Errors(w io.Writer, t terminal.Terminal) error {
+	_, err := io.WriteString(w, strings.Join(r.complaints(t), ""))
+	return err
+}
+
+// complaints returns the mistakes and the warnings, each with its lines.
+func (r *Report) complaints(t terminal.Terminal) []string {
+	var all []string
 	for _, row := range r.Pipelines {
-		if row.Error == nil {
-			continue
-		}
-		if _, err := io.WriteString(w, r.sources.Show(row.Error.Place, row.Error.Message)); err != nil {
-			return err
+		if row.Error != nil {
+			all = append(all, r.sources.Show(t, row.Error.Place, row.Error.Message))
 		}
 	}
 	for _, warning := range r.Warnings {
-		if _, err := io.WriteString(w, r.sources.Warn(warning.Place, warning.Message)); err != nil {
-			return err
-		}
+		all = append(all, r.sources.Warn(t, warning.Place, warning.Message))
 	}
-	return nil
+	return all
 }
 
 // Assumptions writes what was assumed.

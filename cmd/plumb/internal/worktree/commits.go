@@ -5,6 +5,7 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -99,6 +100,36 @@ func (t *Tree) DefaultBranch(ctx context.Context) string {
 		}
 	}
 	return "main"
+}
+
+// Branches returns the names of the branches, of the clone and of the remote.
+func (t *Tree) Branches(ctx context.Context) ([]string, error) {
+	prefixes := []string{headsPrefix}
+	if remote, err := t.remote(ctx); err == nil {
+		prefixes = append(prefixes, "refs/remotes/"+remote+"/")
+	}
+	return t.refs(ctx, prefixes...)
+}
+
+// Tags returns the names of the tags.
+func (t *Tree) Tags(ctx context.Context) ([]string, error) { return t.refs(ctx, tagsPrefix) }
+
+// refs returns the refs below prefixes, without these, each name once.
+func (t *Tree) refs(ctx context.Context, prefixes ...string) ([]string, error) {
+	said, err := t.git(ctx, append([]string{"for-each-ref", "--format=%(refname)"}, prefixes...)...)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for ref := range strings.FieldsSeq(said) {
+		for _, prefix := range prefixes {
+			name, found := strings.CutPrefix(ref, prefix)
+			if found && name != "HEAD" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
 }
 
 // CheckRef reports whether Git accepts a name as that of a branch or tag.

@@ -43,5 +43,8 @@ const NotNamed = "the command does not name it"
 // NothingToCancel is the reason of a plan that should cancel runs but finds none.
 const NothingToCancel = "NothingToCancel"
 
+// Explained is the reason of the plan of a /why. Its decisions are the answer.
+const Explained = "Explained"
+
 // Release releases the right to write the comment.
 func (r *Reply) Release() { r.Begun, r.Holder, r.LateUntil = nil, "", nil }

@@ -6,3 +6,7 @@ package attempt
 const (
 	reasonPending = "Pending"
 )
+
+// ReasonAttemptFailed is the reason of the wait for another attempt of a run that the cluster made
+// fail.
+const ReasonAttemptFailed = "AttemptFailed"

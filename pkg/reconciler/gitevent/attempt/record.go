@@ -77,6 +77,9 @@ func (r *Record) changed() bool {
 	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
 		stored.Runs[i].Patched = r.event.Status.Runs[i].Patched
 		stored.Runs[i].SecretOwned = r.event.Status.Runs[i].SecretOwned
+		for j := range min(len(stored.Runs[i].Attempts), len(r.event.Status.Runs[i].Attempts)) {
+			stored.Runs[i].Attempts[j].Patched = r.event.Status.Runs[i].Attempts[j].Patched
+		}
 	}
 	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
 		return true

@@ -3,6 +3,7 @@
 package attempt
 
 import (
+	"cmp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,10 +31,14 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns = "", nil
+		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns, st.Runs[i].InfrastructureRetries = "", nil, 0
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
-		if st.Runs[i].Result != nil {
-			st.Runs[i].Result.Text, st.Runs[i].Result.Brief, st.Runs[i].Result.Log = "", "", nil
+		for j := range st.Runs[i].Attempts {
+			st.Runs[i].Attempts[j].Patched = ""
+		}
+		if result := st.Runs[i].Result; result != nil {
+			result.Message = cmp.Or(result.Brief, result.Message) // /why repeats it
+			result.Text, result.Brief, result.Log = "", "", nil
 		}
 	}
 	v1alpha1.Shrink(st)

@@ -26,6 +26,8 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Refused:          run.Refused,
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
+
+			InfrastructureRetries: run.Retries.Most,
 		})
 		if run.Unmatched() {
 			runs[i].Refused, runs[i].Result = nil, &v1alpha1.Result{

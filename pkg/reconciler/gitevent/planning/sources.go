@@ -35,6 +35,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,
+			Explain: q.explain,
 			Past: plan.Past{
 				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
 				Now: a.Clock.Now, Outdate: q.outdate,
@@ -83,6 +84,11 @@ func (q answers) recordsOf(ctx context.Context, subject string) ([]history.Recor
 		return nil, &plan.IgnoredError{Why: fault.Of(err)}
 	}
 	return slices.DeleteFunc(all, func(r history.Record) bool { return r.Event.Name == q.a.Event.Name }), err
+}
+
+// explain returns what became of the pipelines of a commit.
+func (q answers) explain(ctx context.Context, sha string, names []string) ([]v1alpha1.Decision, error) {
+	return q.a.Explain(ctx, q.step.Events, sha, names)
 }
 
 // cancels reports what a cancellation would stop now.

@@ -43,9 +43,9 @@ type Step struct {
 	Identity string
 	// Late is how long after it was sent a post of a process may take effect.
 	Late time.Duration
-	// Untrusted returns after how long an untrusted user's command may be answered, 0 if it may be
-	// answered now.
-	Untrusted func(event *v1alpha1.GitEvent, now time.Time) time.Duration
+	// Limited returns after how long a command may be answered of which few are answered in a minute:
+	// an untrusted user's, and /why. It returns 0 if it may be answered now.
+	Limited func(event *v1alpha1.GitEvent, now time.Time) time.Duration
 }
 
 // Do writes the comment that answers the commands of the event's pull request, if the Git service
@@ -172,19 +172,18 @@ func put(ctx context.Context, client *provider.Client, pull int64, events []*v1a
 	return nil
 }
 
-// waits delays the answer to an untrusted user's command. While it waits, other events may write
-// the comment. It reports whether the comment answers the command at all.
+// waits delays the answer to an untrusted user's command, and to /why. While it waits, other events
+// may write the comment. It reports whether the comment answers the command at all.
 func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (answers bool, err error) {
-	if !reply.Untrusted || reply.Begun != nil {
+	if !reply.Untrusted && !status.Explains(a.Event) || reply.Begun != nil {
 		return true, nil
 	}
 	events, err := s.answered(ctx, a)
 	if err != nil || !status.InReply(events, a.Event) {
 		return false, err
 	}
-	if wait := s.Untrusted(a.Event, a.Clock.Now()); wait > 0 {
-		return false, fault.Throttledf(fault.ReasonBusy, wait,
-			"few commands of untrusted users are answered in a minute")
+	if wait := s.Limited(a.Event, a.Clock.Now()); wait > 0 {
+		return false, fault.Throttledf(fault.ReasonBusy, wait, "few such commands are answered in a minute")
 	}
 	return true, nil
 }

@@ -127,10 +127,11 @@ type pull struct {
 	asked time.Time // when that was requested; before asks while an answer is awaited
 	// tickets are those of the events that wait or send.
 	tickets map[string]ticket
-	reply   lastReply
+	reply   lastReply // to untrusted users
+	why     lastReply // to /why
 }
 
-// lastReply is what is known of the answers to commands of untrusted users.
+// lastReply is what is known of the answers to commands of which few are answered.
 type lastReply struct {
 	event string    // the last one that may be answered
 	at    time.Time // since when
@@ -198,7 +199,7 @@ func (l *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	if p.reply.event == r.Event {
 		return 0
 	}
-	if left := p.reply.at.Add(PullInterval).Sub(now); left > 0 {
+	if left := p.reply.left(now); left > 0 {
 		return left
 	}
 	slot := slotKey{r.pull, true}
@@ -209,6 +210,25 @@ func (l *PendingLimiter) Reply(r PendingReport, now time.Time) time.Duration {
 	p.reply = lastReply{event: r.Event, at: now}
 	return 0
 }
+
+// Explain returns after how long a /why may be answered, 0 if it may be now: one per minute and
+// pull request. It takes no slot from the reports.
+func (l *PendingLimiter) Explain(r PendingReport, now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p := l.pull(r)
+	if p.why.event == r.Event {
+		return 0
+	}
+	left := p.why.left(now)
+	if left <= 0 {
+		p.why = lastReply{event: r.Event, at: now}
+	}
+	return max(0, left)
+}
+
+// left returns how long the next answer waits.
+func (l lastReply) left(now time.Time) time.Duration { return l.at.Add(PullInterval).Sub(now) }
 
 // Head takes the Git service's answer: the head of the report's pull request, "" if that is the
 // report's commit. asked is when it was requested. Call it only without an error; a failed question

@@ -13,9 +13,12 @@ import (
 
 // Reply answers the event's command, if it has one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
-	untrusted := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
+	limited := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
+		if !event.Status.Reply.Untrusted {
+			return s.Pending.Explain(PendingReportOf(event), now)
+		}
 		return s.Pending.Reply(PendingReportOf(event), now)
 	}
-	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Untrusted: untrusted}
+	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Limited: limited}
 	return step.Do(ctx, a)
 }

@@ -53,6 +53,8 @@ type Request struct {
 	UID             types.UID
 	// Secret is the name of the git-auth secret that the run mounts; "" if there is none.
 	Secret string
+	// Tasks is true if the PipelineRun says that it has had tasks.
+	Tasks bool
 	// Values are secret values that the run was given as params.
 	Values []string
 	// Steps is the most steps, and Lines the most lines of one. Bytes returns how many bytes one of
@@ -71,7 +73,7 @@ type failedStep struct {
 // run is what is known of a run's TaskRuns and pods.
 type run struct {
 	Request
-	known    bool // it has a TaskRun
+	exists   bool // it has a TaskRun
 	steps    []failedStep
 	taskRuns map[types.UID]*taskRun
 	pods     map[string]types.UID // the TaskRuns of the pods that exist
@@ -96,7 +98,7 @@ func (r *Reader) Read(ctx context.Context, request Request) (log v1alpha1.RunLog
 		return missing(request.Namespace, err)
 	}
 	if len(found.steps) == 0 {
-		if !found.known {
+		if request.Tasks && !found.exists {
 			log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
 		}
 		return log, false
@@ -155,7 +157,7 @@ func (r *Reader) readTaskRuns(ctx context.Context, found *run) error {
 		if owner := metav1.GetControllerOf(t); owner == nil || owner.UID != found.UID {
 			return
 		}
-		found.known = true
+		found.exists = true
 		if t.Status.PodName == "" {
 			return
 		}

@@ -407,7 +407,13 @@ func TestReadSaysWhyThereIsNoLog(t *testing.T) {
 		t.Errorf("the runtime has removed the container: %+v", got)
 	}
 	f = newFixture(t)
-	if got, again := f.read(); again || got.Missing == nil || got.Missing.Reason != v1alpha1.LogGone {
+	if got, again := f.read(); again || cmp.Diff(v1alpha1.RunLog{}, got) != "" {
+		t.Errorf("the run had no task: %+v", got)
+	}
+	deleted := request()
+	deleted.Tasks = true
+	if got, again := f.reader().Read(t.Context(), deleted); again || got.Missing == nil ||
+		got.Missing.Reason != v1alpha1.LogGone {
 		t.Errorf("the run is gone: %+v", got)
 	}
 }

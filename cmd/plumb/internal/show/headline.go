@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
+)
+
+// maxComment is how many characters of a comment the headline shows.
+const maxComment = 60
+
+// headline says in one line which event was planned.
+func headline(result *planning.Result) string {
+	spec := result.Plan.Spec
+	parts := []string{subject(result), strings.TrimPrefix(strings.TrimPrefix(spec.Project.URL, "https://"), "http://")}
+	if files := result.Changed; files != nil {
+		said := counted(files.Count, "changed file")
+		if files.Uncommitted > 0 {
+			said += fmt.Sprintf(" (%d uncommitted)", files.Uncommitted)
+		}
+		parts = append(parts, said)
+	}
+	author := result.Given.Author
+	if spec.PullRequest == nil {
+		author = ""
+	}
+	if author != "" {
+		parts = append(parts, "opened by "+author)
+	}
+	if result.Given.Sender && !strings.EqualFold(spec.Sender, author) {
+		parts = append(parts, "by "+spec.Sender)
+	}
+	return oneLine(strings.Join(parts, ", "))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// subject says what happened to which branch.
+func subject(result *planning.Result) string {
+	spec := result.Plan.Spec
+	pull := "pull request"
+	if spec.PullRequest == nil {
+		pull = ""
+	} else if result.Given.Number {
+		pull = fmt.Sprintf("pull request %d", spec.PullRequest.Number)
+	}
+	if from, to := cmp.Or(spec.HeadRef, result.From), cmp.Or(spec.BaseRef, result.To); pull != "" && from != "" {
+		pull += fmt.Sprintf(" %s → %s", from, to)
+	}
+	target := branch(spec.BaseRef)
+	switch {
+	case spec.Comment != nil:
+		line := text.Shorten(text.FirstLine(spec.Comment.Body, len(spec.Comment.Body)), maxComment, text.Runes)
+		on := pull
+		if on == "" {
+			on = fmt.Sprintf("commit %.8s of %s", spec.SHA, target)
+		}
+		return fmt.Sprintf("Comment %q on %s", line, on)
+	case spec.EventType == match.LabelEvent:
+		label := ""
+		if labels := spec.PullRequest.Labels; len(labels) > 0 {
+			label = " " + labels[len(labels)-1]
+		}
+		return "Label" + label + " on " + pull
+	case spec.Closes():
+		return "Closing of " + pull
+	case pull != "":
+		return "P" + pull[1:]
+	case spec.Trigger == v1alpha1.TriggerPush && result.From != "" && spec.BaseRef == "refs/heads/"+target && result.From != target:
+		return "Push of " + result.From + " to " + target
+	}
+	return "Push of " + target
+}
+
+// branch returns a ref as people say it.
+func branch(ref string) string {
+	if tag, found := strings.CutPrefix(ref, "refs/tags/"); found {
+		return "tag " + tag
+	}
+	return strings.TrimPrefix(ref, "refs/heads/")
+}

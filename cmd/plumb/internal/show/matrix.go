@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package show
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
+)
+
+// Column is the report of one event, and the event's name.
+type Column struct {
+	Head   string
+	Report *Report
+}
+
+// Matrix is the answer for several events.
+type Matrix []Column
+
+// key identifies a definition in the reports of several events.
+type key struct {
+	file     string
+	document int
+}
+
+// Table writes a line for each event, and which pipelines each of them starts.
+func (m Matrix) Table(w io.Writer, o Options) error {
+	heads := []string{"PIPELINE"}
+	if o.Wide {
+		heads = append(heads, "FILE")
+	}
+	var events [][]terminal.Cell
+	for _, column := range m {
+		heads = append(heads, column.Head)
+		says := column.Report.headline
+		if len(column.Report.Pipelines) == 0 || column.Report.Mistaken() {
+			says += ". " + strings.TrimSuffix(column.Report.nothing(), "\n")
+		}
+		events = append(events, cells([]string{column.Head, says}))
+	}
+	if err := o.Terminal.Table(w, events); err != nil {
+		return err
+	}
+	rows := [][]terminal.Cell{cells(heads)}
+	for _, row := range m.Merged().Pipelines {
+		line := cells([]string{oneLine(row.Pipeline)})
+		if o.Wide {
+			line = append(line, terminal.Cell{Text: oneLine(row.File)})
+		}
+		for _, column := range m {
+			starts := column.Report.of(row.key())
+			line = append(line, terminal.Cell{Text: string(starts), Style: starts.style()})
+		}
+		rows = append(rows, line)
+	}
+	assumed := below(m.Merged().assumptions())
+	if len(rows) == 1 {
+		_, err := io.WriteString(w, assumed)
+		return err
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	if err := o.Terminal.Table(w, rows); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, assumed)
+	return err
+}
+
+func (row *Row) key() key { return key{row.File, row.Document} }
+
+// of reports whether a definition starts. A report without it starts nothing.
+func (r *Report) of(k key) Starts {
+	for i := range r.Pipelines {
+		if r.Pipelines[i].key() == k {
+			return r.Pipelines[i].Starts
+		}
+	}
+	return No
+}
+
+// JSON writes one list with the reports of all events.
+func (m Matrix) JSON(w io.Writer, _ Options) error {
+	reports := make([]*Report, len(m))
+	for i := range m {
+		reports[i] = m[i].Report
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(reports)
+}
+
+// Errors writes the mistakes and warnings of all events, each once.
+func (m Matrix) Errors(w io.Writer, t terminal.Terminal) error {
+	var all []string
+	for _, column := range m {
+		for _, complaint := range column.Report.complaints(t) {
+			if !slices.Contains(all, complaint) {
+				all = append(all, complaint)
+			}
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(all, ""))
+	return err
+}
+
+// Merged returns a report with each definition and each warning of all events once. A definition
+// starts if one event starts it, and has the first mistake that was found.
+func (m Matrix) Merged() *Report {
+	merged := &Report{}
+	at := map[key]int{}
+	for _, column := range m {
+		report := column.Report
+		for _, row := range report.Pipelines {
+			i, known := at[row.key()]
+			if !known {
+				at[row.key()] = len(merged.Pipelines)
+				merged.Pipelines = append(merged.Pipelines, row)
+				continue
+			}
+			have := &merged.Pipelines[i]
+			if row.Starts == Yes || row.Starts == Unknown && have.Starts == No {
+				have.Starts = row.Starts
+			}
+			if have.Error == nil {
+				have.Error = row.Error
+			}
+		}
+		for _, warning := range report.Warnings {
+			if !slices.Contains(merged.Warnings, warning) {
+				merged.Warnings = append(merged.Warnings, warning)
+			}
+		}
+		for _, sentence := range report.Assumed {
+			if !slices.Contains(merged.Assumed, sentence) {
+				merged.Assumed = append(merged.Assumed, sentence)
+			}
+		}
+		if report.Mistaken() {
+			merged.Disposition, merged.Reason, merged.Message = report.Disposition, report.Reason, report.Message
+		}
+	}
+	return merged
+}

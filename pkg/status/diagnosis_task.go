@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+)
+
+// The reasons of conditions of TaskRuns that no constant of Tekton's API has.
+const (
+	podAdmissionFailed    = "PodAdmissionFailed"
+	pullImageFailed       = "PullImageFailed"
+	exceededNodeResources = "ExceededNodeResources"
+	exceededQuota         = "ExceededResourceQuota"
+	podPending            = "Pending"
+)
+
+// ofAttempt diagnoses one attempt of a failed TaskRun.
+func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
+	pod := "the pod of task " + task
+	switch pipelinev1.TaskRunReason(c.Reason) {
+	case pipelinev1.TaskRunReasonPodEvicted:
+		if overLimit.MatchString(c.Message) {
+			return ofAuthor(causeStorage, task)
+		}
+		return ofCluster(causeEvicted)
+	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
+		if strings.HasPrefix(c.Message, `init container failed, "working-dir-initializer" `) {
+			return unsure(causeInit, task) // its directory may be the author's
+		}
+		return ofCluster(causeInit, task)
+	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
+		return ofSidecars(task, s)
+	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
+		return ofSteps(task, s, c.Message)
+	case pipelinev1.TaskRunReasonTimedOut, pipelinev1.TaskRunReasonCancelled:
+		return ofTimeout(task, s, c)
+	case pipelinev1.TaskRunReasonImagePullFailed:
+		return ofImage(task, c.Message)
+	case pipelinev1.TaskRunReasonCreateContainerConfigError:
+		if words := waiting(s) + c.Message; echoesOutage(words) || syncTimeout.MatchString(words) {
+			return ofCluster(causeStart, pod)
+		}
+		return ofAuthor(causeConfig, task)
+	case pipelinev1.TaskRunReasonPodCreationFailed:
+		if exists, known := r.namedTask(c.Message); known && !exists {
+			return ofAuthor(causeNoTask, task)
+		}
+		if match := podErrored.FindStringSubmatch(c.Message); match != nil {
+			return ofStart(pod, match[1])
+		}
+		return ofCreation(pod, c.Message)
+	case podAdmissionFailed:
+		return ofAuthor(causeRefused, "Pod Security", pod)
+	case pipelinev1.TaskRunReasonFailedResolution:
+		if fetchFailed(c.Message) {
+			return ofCluster(causeFetch)
+		}
+		return ofAuthor(causeNoTask, task)
+	case pipelinev1.TaskRunReasonFailedValidation, pipelinev1.TaskRunReasonTaskFailedValidation,
+		pipelinev1.TaskRunReasonResourceVerificationFailed, pipelinev1.TaskRunReasonInvalidParamValue:
+		return ofAuthor(causeInvalidTask, task)
+	case pipelinev1.TaskRunReasonResultLargerThanAllowedLimit:
+		return ofAuthor(causeLargeResult, task)
+	case pipelinev1.TaskRunReasonStopSidecarFailed:
+		return ofCluster(causeStopSidecar, task)
+	}
+	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// namedTask looks up the Task that Tekton's guess names.
+func (r *report) namedTask(message string) (exists, known bool) {
+	_, _, task := splitHint(message)
+	return r.facts.exists(task)
+}
+
+// signals are the exit codes of steps that a signal ended, of which nothing says who sent it:
+// SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
+func signals() []int32 { return []int32{137, 143, 255} }
+
+// ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
+func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
+	for _, step := range s.Steps {
+		t := step.Terminated
+		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" ||
+			step.TerminationReason == "Skipped" || step.TerminationReason == "Continued" {
+			continue
+		}
+		d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
+		switch {
+		case t.Reason == "OOMKilled":
+			d = ofAuthor(causeMemory, "step", code(step.Name), task)
+		case step.TerminationReason == "TimeoutExceeded":
+			d = ofAuthor(causeStepTimeout, code(step.Name), task)
+		case t.Reason == "ContainerStatusUnknown":
+			d = ofCluster(causeNodeLost)
+		case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
+			d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
+		case slices.Contains(signals(), t.ExitCode):
+			d.Verdict = v1alpha1.VerdictUnknown
+		}
+		d.Step = step.Name
+		return d
+	}
+	switch {
+	case nodeShutdown.MatchString(message):
+		return ofCluster(causeShutdown)
+	case nodeRefused.MatchString(message):
+		return ofCluster(causeNodeRefused)
+	case nodeEvicts.MatchString(message):
+		return ofCluster(causeEvicted)
+	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, running):
+		return ofCluster(causeNodeLost)
+	case pastDeadline.MatchString(message):
+		return ofAuthor(causeTimeout, task)
+	}
+	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the
+// kubelet has not reported its end.
+func running(step pipelinev1.StepState) bool { return step.Running != nil }
+
+// ofSidecars diagnoses a failed sidecar: the author's, or one that Tekton or the cluster added.
+func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
+	for _, sidecar := range s.Sidecars {
+		t := sidecar.Terminated
+		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" {
+			continue
+		}
+		d := ofAuthor(causeSidecar, code(sidecar.Name), task, t.ExitCode)
+		if t.Reason == "OOMKilled" {
+			d = ofAuthor(causeMemory, "sidecar", code(sidecar.Name), task)
+		}
+		authors := s.TaskSpec != nil && slices.ContainsFunc(s.TaskSpec.Sidecars,
+			func(declared pipelinev1.Sidecar) bool { return declared.Name == sidecar.Name })
+		if !authors {
+			d.Verdict = v1alpha1.VerdictInfrastructure
+		} else if slices.Contains(signals(), t.ExitCode) && t.Reason != "OOMKilled" {
+			d.Verdict = v1alpha1.VerdictUnknown
+		}
+		return d
+	}
+	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// ofTimeout diagnoses a task that a timeout ended: its own, or that of the PipelineRun. The author
+// is not responsible for a pod that no node took.
+func ofTimeout(task string, s *pipelinev1.TaskRunStatus, c *apis.Condition) Diagnosis {
+	previous := previousStatus.FindStringSubmatch(c.Message)
+	if previous == nil {
+		if s.PodName == "" || len(s.Steps) == 0 {
+			return unsure(causeStart, "the pod of task "+task)
+		}
+		return ofAuthor(causeTimeout, task)
+	}
+	if d, ok := ofPending(task, previous[1], previous[2]); ok {
+		return d
+	}
+	return unsure(causeTimeout, task)
+}
+
+// ofPending diagnoses a task whose pod did not start, from the condition of its TaskRun at that
+// time. ok is false for other conditions.
+func ofPending(task, reason, words string) (d Diagnosis, ok bool) {
+	if match := pendingReason.FindStringSubmatch(words); match != nil {
+		if unquoted, err := strconv.Unquote(match[1]); err == nil {
+			words = unquoted
+		}
+	}
+	switch reason {
+	case exceededQuota:
+		return ofCluster(causeQuota, "the pod of task "+task), true
+	case exceededNodeResources:
+		return ofCluster(causeUnschedulable, task), true
+	case pullImageFailed:
+		return ofPull(task, words), true
+	case pipelinev1.TaskRunReasonResolvingTaskRef, pipelinev1.TaskRunReasonResolvingStepActionRef:
+		return ofCluster(causeFetch), true
+	case podPending:
+		switch {
+		case missingClaim.MatchString(words):
+			return ofAuthor(causeConfig, task), true
+		case nodesUnusable.MatchString(words) && !strings.Contains(words, "didn't match"):
+			return ofCluster(causeUnschedulable, task), true
+		}
+		return unsure(causeStart, "the pod of task "+task), true
+	}
+	return Diagnosis{}, false
+}
+
+// ofImage diagnoses an image that the kubelet could not pull.
+func ofImage(task, message string) Diagnosis {
+	if match := podErrored.FindStringSubmatch(message); match != nil {
+		return ofPull(task, match[1])
+	}
+	return unsure(causeImage, task)
+}
+
+// ofPull diagnoses from the kubelet's words, without what it quotes: the author chose the name of
+// the image.
+func ofPull(task, words string) Diagnosis {
+	words = quotes.ReplaceAllString(words, "")
+	refused, outage := pullRefused.MatchString(words), pullOutage.MatchString(words) || echoesOutage(words)
+	switch {
+	case strings.Contains(words, "no such host"), refused == outage:
+		return unsure(causeImage, task)
+	case refused:
+		return ofAuthor(causeNoImage, task)
+	}
+	return ofCluster(causeRegistry)
+}
+
+// ofStart diagnoses a container that the kubelet could not start.
+func ofStart(pod, words string) Diagnosis {
+	if words = quotes.ReplaceAllString(
+		words,
+		"",
+	); echoesOutage(words) ||
+		strings.Contains(words, "failed to reserve container name") {
+		return ofCluster(causeStart, pod)
+	}
+	return unsure(causeStart, pod)
+}
+
+// waiting returns the words of the first step that waits.
+func waiting(s *pipelinev1.TaskRunStatus) string {
+	for _, step := range s.Steps {
+		if step.Waiting != nil && step.Waiting.Message != "" {
+			return step.Waiting.Message
+		}
+	}
+	return ""
+}
+
+// fetchFailed reports whether the source of a Pipeline, Task or StepAction could not be reached.
+func fetchFailed(words string) bool {
+	words = quotes.ReplaceAllString(words, "")
+	return echoesOutage(words) || resolutionTimeout.MatchString(words) || pullOutage.MatchString(words)
+}
