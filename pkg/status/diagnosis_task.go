@@ -41,7 +41,12 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
 		return ofSteps(task, s, c.Message)
-	case pipelinev1.TaskRunReasonTimedOut, pipelinev1.TaskRunReasonCancelled:
+	case pipelinev1.TaskRunReasonCancelled:
+		if !r.timedOut() && tr.Spec.StatusMessage != pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
+			return unsure(causeCancelled, task)
+		}
+		return ofTimeout(task, s, c)
+	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonImagePullFailed:
 		return ofImage(task, c.Message)
@@ -74,6 +79,11 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofCluster(causeStopSidecar, task)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// timedOut reports whether the PipelineRun ended because of its timeout.
+func (r *report) timedOut() bool {
+	return r.pr.Status.GetCondition(apis.ConditionSucceeded).Reason == pipelinev1.PipelineRunReasonTimedOut.String()
 }
 
 // namedTask looks up the Task that Tekton's guess names.

@@ -58,6 +58,7 @@ const (
 	causeMemory        = "%s %s of task %s ran out of memory"
 	causeSidecar       = "sidecar %s of task %s exited with code %d"
 	causeTimeout       = "task %s exceeded the timeout"
+	causeCancelled     = "task %s was cancelled"
 	causeRunTimeout    = "the pipeline exceeded its timeout"
 	causeStorage       = "the pod of task %s used more storage than its limit"
 	causeConfig        = "the pod of task %s refers to something that does not exist or is invalid"
