@@ -64,9 +64,9 @@ type MergeGroup struct {
 	user          string
 }
 
-// Queue puts a pull request into the merge queue. It makes a merge group of this pull request alone,
-// on a branch of its own. It returns nil and GitHub's refusal if the head has not passed the required
-// checks.
+// Queue puts a pull request into the merge queue. It makes a merge group of this pull request
+// alone, on a branch of its own. It returns nil and GitHub's refusal if the head has not passed the
+// required checks.
 func (g *GitHub) Queue(repo string, number int, user string) (group *MergeGroup, refused string) {
 	if refused = g.refusal(repo, number); refused != "" {
 		return nil, refused

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A required check blocks while it is missing, pending or failed, and passes with success, neutral or
-// skipped. The newest one counts.
+// A required check blocks while it is missing, pending or failed, and passes with success, neutral
+// or skipped. The newest one counts.
 func TestRequiredChecks(t *testing.T) {
 	w := newFixture(t, Options{})
 	tok := w.token(w.inst, nil)
