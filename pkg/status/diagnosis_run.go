@@ -95,7 +95,7 @@ func ofCreation(what, message string) Diagnosis {
 		case isTekton(name):
 			return ofAuthor(causeRefused, "Tekton", what)
 		}
-		return unsure(causeRefused, `the admission webhook "`+name+`"`, what)
+		return ofCluster(causeRefused, `the admission webhook "`+name+`"`, what)
 	}
 	if match := terminating.FindStringSubmatch(words); match != nil {
 		return unsure(causeTerminating, match[1])

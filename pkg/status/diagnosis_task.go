@@ -26,6 +26,9 @@ const (
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
 	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	pod := "the pod of task " + task
+	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
+		return d
+	}
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {

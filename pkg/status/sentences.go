@@ -4,6 +4,8 @@ package status
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -29,6 +31,8 @@ const (
 const (
 	titleFailedBy = "Failed: %s"
 	titleCluster  = "Cluster problem: %s. Your change is not the cause."
+	// titleLimit is for rules and limits of the cluster: the change may have asked for too much.
+	titleLimit = "Cluster problem: %s."
 )
 
 // What a check says of attempts that the cluster made fail.
@@ -44,10 +48,21 @@ func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	switch {
 	case cause == "":
 		return titleFailed
+	case verdict == v1alpha1.VerdictInfrastructure && isLimit(cause):
+		return fmt.Sprintf(titleLimit, cause)
 	case verdict == v1alpha1.VerdictInfrastructure:
 		return fmt.Sprintf(titleCluster, cause)
 	}
 	return fmt.Sprintf(titleFailedBy, cause)
+}
+
+// isLimit reports whether a cause is a rule or a limit of the cluster.
+func isLimit(cause string) bool {
+	return slices.ContainsFunc([]string{causeRefused, causeQuota, causeUnschedulable}, func(limit string) bool {
+		before, after, _ := strings.Cut(limit, "%s")
+		between, _, _ := strings.Cut(after, "%s")
+		return strings.HasPrefix(cause, before) && strings.Contains(cause, between)
+	})
 }
 
 // What failed, in a few words: the causes in these titles. Titles that blame the cluster have no
@@ -75,6 +90,7 @@ const (
 	causeStart         = "%s did not start"
 	causeTerminating   = "namespace %s is being deleted"
 	causeEvicted       = "pod evicted"
+	causePreempted     = "pod preempted"
 	causeNodeLost      = "node lost"
 	causeShutdown      = "node shut down"
 	causeNodeRefused   = "a node rejected the pod"

@@ -16,7 +16,7 @@ import (
 // that say what it waits for.
 func (e *Evidence) Shown() (broken []Violation) {
 	for _, run := range e.Planned {
-		check, found := e.newest(run.Name)
+		check, found := e.newest(run.Key())
 		if !found {
 			broken = append(broken, Violated("I-5", run.Name, "run %s has no check", run.Name))
 			continue
@@ -39,7 +39,7 @@ func (e *Evidence) shown(run v1alpha1.Run, check Check) (broken []Violation) {
 		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s is %s %q without words", check.ID, run.Name,
 			check.Status, check.Conclusion))
 	}
-	if never := run.UID == "" && run.Refused == nil && run.Result == nil; never &&
+	if never := !run.Started() && run.Refused == nil && run.Result == nil; never &&
 		(check.Status != "queued" || check.Text == "") {
 		broken = append(broken, Violated("I-5", run.Name, "check %s of run %s, which does not exist, is %s and waits for %q",
 			check.ID, run.Name, check.Status, check.Text))
