@@ -43,7 +43,7 @@ type repo struct {
 	annotated     map[string]string    // name -> tag object, of annotated tags
 	updates       map[string]refUpdate // the last change of every full ref
 	pulls         []*pull
-	collaborators map[string]string // login -> role
+	collaborators map[string]string   // login -> role
 	required      map[string][]string // branch -> names of checks
 	lastEvent     time.Time
 }
