@@ -51,6 +51,7 @@ const (
 	keyCancelPulls      = "enable-cancel-in-progress-on-pull-requests"
 	keyCancelPushes     = "enable-cancel-in-progress-on-push"
 	keyServeNamespaces  = "serve-namespaces"
+	keyRetries          = "infrastructure-retries"
 	keyLogSnippet       = "error-log-snippet"
 	keyLogLines         = "error-log-snippet-number-of-lines"
 )
@@ -142,6 +143,9 @@ type Config struct {
 	Remote Remote
 	// Retention says how many finished runs are kept.
 	Retention Retention
+	// InfrastructureRetries is how many times a pipeline is started again after the cluster made it
+	// fail, where the author does not say.
+	InfrastructureRetries int
 	// Namespaces are the namespaces whose Repositories are served.
 	Namespaces Namespaces
 	// CancelInProgress says which older runs are cancelled where the author does not say.
@@ -169,7 +173,9 @@ func Default() *Config {
 		SettledCap:       defaultSettledCap,
 		Open:             quota.Limits{Events: defaultOpenEvents, Bytes: defaultOpenPayloads << 20},
 		Remote:           Remote{Fetch: true, Hub: web.Hub{URL: publicHub}},
-		LogSnippet:       LogSnippet{Show: true, Lines: defaultLogLines},
+		// Most problems of one node or of one call do not hit the next attempt.
+		InfrastructureRetries: 1,
+		LogSnippet:            LogSnippet{Show: true, Lines: defaultLogLines},
 	}
 }
 

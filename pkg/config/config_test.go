@@ -51,13 +51,15 @@ func TestNew(t *testing.T) {
 				"run-pod-security":      "baseline",
 				"default-max-keep-runs": "5", "max-keep-run-upper-limit": "50",
 				"enable-cancel-in-progress-on-pull-requests": "true", "enable-cancel-in-progress-on-push": "true",
-				"error-log-snippet": "false", "error-log-snippet-number-of-lines": "7",
+				"infrastructure-retries": "3",
+				"error-log-snippet":      "false", "error-log-snippet-number-of-lines": "7",
 			},
 			want: &Config{
-				Retention:          Retention{Default: 5, Limit: 50},
-				CancelInProgress:   CancelInProgress{PullRequests: true, Pushes: true},
-				LogSnippet:         LogSnippet{Lines: 7},
-				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
+				InfrastructureRetries: 3,
+				Retention:             Retention{Default: 5, Limit: 50},
+				CancelInProgress:      CancelInProgress{PullRequests: true, Pushes: true},
+				LogSnippet:            LogSnippet{Lines: 7},
+				RequireApprovedSHA:    true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
 				RunLimits: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
 				Remote: Remote{
 					Hub:      web.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
@@ -107,7 +109,8 @@ func TestNew(t *testing.T) {
 			data: map[string]string{
 				"application-name": "Acme CI", "secret-auto-create": "maybe", "settled-cap": "1", "open-events-cap": "99",
 				"open-payloads-mebibytes": "1", "tekton-dashboard-url": "dash.example.com",
-				"default-max-keep-runs": "-1", "error-log-snippet-number-of-lines": "0",
+				"default-max-keep-runs": "-1", "infrastructure-retries": "4",
+				"error-log-snippet-number-of-lines": "0",
 			},
 			want: with(func(c *Config) { c.ApplicationName = "Acme CI" }),
 			errs: []string{
@@ -117,6 +120,7 @@ func TestNew(t *testing.T) {
 				`key "open-events-cap": "99" is out of range or not a number; allowed: a whole number from 100 to 200000`,
 				`key "open-payloads-mebibytes": "1" is out of range or not a number; allowed: a whole number from 350 to 8192`,
 				`key "default-max-keep-runs": "-1" is out of range or not a number; allowed: a whole number from 0 to 1000000`,
+				`key "infrastructure-retries": "4" is out of range or not a number; allowed: a whole number from 0 to 3`,
 				`key "error-log-snippet-number-of-lines": "0" is out of range or not a number; allowed: a whole number from 1 to 200`,
 			},
 		},

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 )
 
@@ -58,6 +59,8 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)
 	c.Retention = p.keep(previous.Retention)
 	c.CancelInProgress = p.cancelInProgress(previous.CancelInProgress)
+	c.InfrastructureRetries = p.integer(keyRetries, limits{minimum: 0, maximum: v1alpha1.MaxInfrastructureRetries},
+		standard.InfrastructureRetries, previous.InfrastructureRetries)
 	c.LogSnippet = LogSnippet{
 		Show: p.boolean(keyLogSnippet, standard.LogSnippet.Show, previous.LogSnippet.Show),
 		Lines: p.integer(keyLogLines, limits{minimum: 1, maximum: maxLogLines},

@@ -232,7 +232,7 @@ func (d *draft) knewOf(push *v1alpha1.GitEvent) bool {
 func (d *draft) pushStarted(push *v1alpha1.GitEvent, c *candidate) bool {
 	name := runName(push.Name, c.definition)
 	return slices.ContainsFunc(push.Status.Runs, func(run v1alpha1.Run) bool {
-		return run.Name == name && run.Refused == nil && (run.UID != "" || run.Result == nil)
+		return run.Key() == name && run.Refused == nil && (run.Started() || run.Result == nil)
 	})
 }
 

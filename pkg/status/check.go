@@ -34,13 +34,14 @@ const (
 // Check is one report on one commit, in no service's own terms. Providers cut texts to their
 // service's limits.
 type Check struct {
-	// Key identifies the check within the event: the PipelineRun's name, or EventKey.
+	// Key identifies the check within the event: the name of the first PipelineRun of the pipeline,
+	// or EventKey.
 	Key string
 	// Name is what people see in the list of checks: "<application> / <pipeline>", or
 	// "<application>".
 	Name string
-	// ExternalID finds the check again when its id was lost: the PipelineRun's deterministic name,
-	// or the GitEvent's.
+	// ExternalID finds the check again when its id was lost: the deterministic name of the first
+	// PipelineRun, or the GitEvent's.
 	ExternalID string
 	// FormerExternalID is the ExternalID that the previous version used, if it was another one.
 	FormerExternalID string `json:"-"`

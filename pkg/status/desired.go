@@ -78,7 +78,7 @@ func Desired(in Input) []Check {
 	}
 	checks := ending(in)
 	for _, run := range in.Runs {
-		checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
+		checks = append(checks, in.begun(run.Run.Key(), run.Run.Pipeline).run(run))
 	}
 	return checks
 }
@@ -106,7 +106,7 @@ func conclusionOf(r *v1alpha1.Result) Conclusion {
 func waited(in Input) (checks []Check) {
 	for _, run := range in.Runs {
 		if conclusionOf(run.Run.Result) == Skipped {
-			checks = append(checks, in.begun(run.Run.Name, run.Run.Pipeline).run(run))
+			checks = append(checks, in.begun(run.Run.Key(), run.Run.Pipeline).run(run))
 		}
 	}
 	return checks
@@ -114,9 +114,9 @@ func waited(in Input) (checks []Check) {
 
 func (in Input) run(run RunState) Check {
 	c := Check{
-		Key:        run.Run.Name,
+		Key:        run.Run.Key(),
 		Name:       in.Application + " / " + run.Run.Pipeline,
-		ExternalID: run.Run.Name,
+		ExternalID: run.Run.Key(),
 		DetailsURL: run.Links.Run,
 	}
 	if run.Run.Pipeline == "" {
@@ -131,6 +131,9 @@ func (in Input) run(run RunState) Check {
 		in.refused(&c, run)
 	default:
 		in.waiting(&c, run)
+	}
+	if run.Run.Attempt() > 1 {
+		in.attempts(&c, run)
 	}
 	if run.Run.Note != "" {
 		c.Text += "\n\n" + plain(run.Run.Note)
@@ -161,10 +164,10 @@ func (in Input) begun(key, pipeline string) Input {
 func closing(in Input) []Check {
 	checks := ending(in)
 	for _, run := range in.Runs {
-		if run.Run.Result == nil && !seen(in.Event, run.Run.Name) {
+		if run.Run.Result == nil && !seen(in.Event, run.Run.Key()) {
 			continue
 		}
-		in := in.begun(run.Run.Name, run.Run.Pipeline)
+		in := in.begun(run.Run.Key(), run.Run.Pipeline)
 		c := in.run(run)
 		if c.State != Completed {
 			in.conclude(&c, run.Run.Pipeline, Cancelled)

@@ -67,7 +67,6 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 		}
 	}
 	if d, ok := r.ofRun(condition, len(failing) > 0); ok {
-		d.Task, d.TaskRun, d.Step = first.Task, first.TaskRun, first.Step
 		return d
 	}
 	if len(failing) == 0 {

@@ -188,7 +188,7 @@ func of(c *v1alpha1.Cancellation) string {
 // declined returns why a planned run is not started, or "".
 func declined(run *v1alpha1.Run) string {
 	switch {
-	case run.UID != "":
+	case run.Started():
 		return ""
 	case run.Refused != nil:
 		return run.Refused.Message

@@ -79,7 +79,7 @@ func count(runs []v1alpha1.Run) tally {
 			t.cancelled++
 		case conclusion == Failure, runs[i].UID == "" && runs[i].Refused != nil:
 			t.failed++
-		case runs[i].UID != "":
+		case runs[i].Started():
 			t.running++
 		default:
 			t.uncreated++

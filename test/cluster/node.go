@@ -41,8 +41,10 @@ type node struct {
 	pods  cache.Store // as last seen, by namespace/name
 	queue workqueue.TypedRateLimitingInterface[string]
 	seen  sync.Map // UID of a pod that runs → time.Time at which it was first seen running
-	end   context.CancelFunc
-	ended sync.WaitGroup
+	// kubelet serves the logs of the pods.
+	kubelet *kubelet
+	end     context.CancelFunc
+	ended   sync.WaitGroup
 }
 
 func newNode(config *rest.Config) (*node, error) {
@@ -52,7 +54,8 @@ func newNode(config *rest.Config) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &node{core: core, pods: cache.NewStore(cache.MetaNamespaceKeyFunc), queue: NewQueue()}, nil
+	pods := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	return &node{core: core, pods: pods, queue: NewQueue(), kubelet: newKubelet(core, pods)}, nil
 }
 
 // start registers the Node and returns; what it plays goes on until stop.
@@ -69,6 +72,9 @@ func (n *node) start(ctx context.Context) error {
 			Capacity: room, Allocatable: room,
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Plays"}},
 		},
+	}
+	if err := n.kubelet.describe(&object.Status); err != nil {
+		return err
 	}
 	if _, err := n.core.Nodes().Create(ctx, object, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("creating the Node: %w", err)
@@ -88,6 +94,8 @@ func (n *node) stop() {
 		n.end()
 	}
 	n.queue.ShutDown()
+	n.kubelet.server.CloseClientConnections()
+	n.kubelet.server.Close()
 	n.ended.Wait()
 }
 
@@ -158,6 +166,8 @@ func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {
 		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 		})
+	case pod.Annotations[ByHandAnnotation] == "true":
+		return nil
 	case pod.Spec.NodeName == "":
 		return pods.Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},

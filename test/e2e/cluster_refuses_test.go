@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -69,8 +70,14 @@ func (env *environment) requireSlowRetries(call string) {
 // restores it.
 func (env *environment) revokeRight(group, resource, verb string) (restore func()) {
 	env.t.Helper()
+	return env.revokeRightOf("plumbline-controller", group, resource, verb)
+}
+
+// revokeRightOf is revokeRight for one of the controllers' ClusterRoles.
+func (env *environment) revokeRightOf(name, group, resource, verb string) (restore func()) {
+	env.t.Helper()
 	roles := env.Kube.RbacV1().ClusterRoles()
-	role, err := roles.Get(env.ctx, "plumbline-controller-"+env.Namespace, metav1.GetOptions{})
+	role, err := roles.Get(env.ctx, name+"-"+env.Namespace, metav1.GetOptions{})
 	env.must(err)
 	whole := role.DeepCopy()
 	for i, rule := range role.Rules {
@@ -78,6 +85,7 @@ func (env *environment) revokeRight(group, resource, verb string) (restore func(
 			role.Rules[i].Verbs = slices.DeleteFunc(rule.Verbs, func(v string) bool { return v == verb })
 		}
 	}
+	role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 })
 	env.must(errOf(roles.Update(env.ctx, role, metav1.UpdateOptions{})))
 	env.awaitRight(group, resource, verb, false)
 	return func() {

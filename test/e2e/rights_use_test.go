@@ -74,12 +74,15 @@ func TestEachRightIsNeeded(t *testing.T) {
 }
 
 // unreached are the rights that this test does not need: those that no scenario needs, those for
-// the eviction of settled events, which needs more events than this installation has, and those
-// for renaming a Repository. TestRedeliveryOfEvictedEventIsRecognized, the alerts and
-// TestDeletedRepositoryReservesURLForADay use them.
+// the eviction of settled events, which needs more events than this installation has, those for
+// renaming a Repository, and those for the logs of failed steps, which need Tekton.
+// TestRedeliveryOfEvictedEventIsRecognized, the alerts, TestDeletedRepositoryReservesURLForADay and
+// TestLogsNeedTheirRights use them.
 func unreached() map[installation.Right]string {
 	rights := unused()
 	rights[controllerMay("delete", "plumbline.dev/gitevents")] = "settled events are evicted above the cap"
+	rights[controllerMay("list", "/pods")] = "pods are listed of runs whose steps failed"
+	rights[controllerMay("get", "/pods/log")] = "logs are read of steps that failed"
 	rights[controllerMay("update", "plumbline.dev/repositoryclaims")] = "a claim moves when its Repository is renamed"
 	for _, verb := range []string{"get", "create", "update", "delete"} {
 		rights[controllerMay(verb, "plumbline.dev/tombstonepages")] = "tombstones are those of evicted events"

@@ -24,6 +24,12 @@ const (
 	// DefinitionAnnotation on a PipelineRun is the name in its definition, if that has
 	// placeholders. The name of the PipelineRun is derived from it.
 	DefinitionAnnotation = GroupName + "/definition"
+	// AttemptLabel on a PipelineRun is the number of the attempt, from 1 on. A later one replaces a
+	// PipelineRun that the cluster made fail.
+	AttemptLabel = GroupName + "/attempt"
+	// InfrastructureRetriesAnnotation on a pipeline says how many times it is started again after
+	// the cluster made it fail.
+	InfrastructureRetriesAnnotation = GroupName + "/infrastructure-retries"
 	// TokenAnnotation on a git-auth secret is TokenOwn when its tokens were minted for its run
 	// alone. They are revoked when the event settles. Other tokens are the service's configured
 	// ones.

@@ -44,7 +44,7 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 		first := len(queue)
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
-			if slot := (pacv1alpha1.Slot{Run: run.Name, Event: event.Name}); run.Creatable() && !granted[slot] &&
+			if slot := (pacv1alpha1.Slot{Run: run.Key(), Event: event.Name}); run.Creatable() && !granted[slot] &&
 				!event.Settled() && event.Cancelled(run.Pipeline) == nil {
 				queue = append(queue, slot)
 			}

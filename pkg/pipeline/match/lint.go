@@ -41,7 +41,7 @@ func written() []string {
 		pipelinesascode.OnPathChangeIgnore, pipelinesascode.OnLabel, pipelinesascode.OnComment,
 		pipelinesascode.OnCELExpression, pipelinesascode.TargetNamespace, pipelinesascode.MaxKeepRuns,
 		pipelinesascode.CancelInProgress, pipelinesascode.GroupName + "/task", pipelinesascode.GroupName + "/pipeline",
-		plumbline.GroupName + "/infrastructure-retries",
+		plumbline.InfrastructureRetriesAnnotation,
 	}
 }
 

@@ -80,7 +80,7 @@ func TestErrorsNameTheLineOfTheFile(t *testing.T) {
 	tests := map[string]struct{ text, message string }{
 		"a syntax error in the second document": {
 			"kind: x\n---\nkind: y\nmetadata:\n\tname: x\n",
-			".tekton/a.yaml:5: this is not YAML: found character that cannot start any token",
+			".tekton/a.yaml:5:1: this is not YAML: a tab is not allowed here: indent with spaces",
 		},
 		"a placeholder in the parser's message stands as the author wrote it": {
 			"kind: *{{ sender }}\n", ".tekton/a.yaml:1:7: this is not YAML: unknown anchor '{{ sender }}' referenced",

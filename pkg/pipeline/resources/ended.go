@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 // PipelineRuns returns the label selector of the PipelineRuns of one pipeline of a Repository, by
@@ -43,16 +44,41 @@ func undashed(name string) string { return strings.TrimSuffix(name, "-") }
 // annotations cannot make another PipelineRun pass: only a user who creates one with that name on
 // purpose can. Where the definition's name has placeholders, any name that it can become passes.
 func Named(run *metav1.ObjectMeta, installation string) bool {
+	first, named := firstName(run, installation)
+	return named && (run.Name == first || run.Name == laterName(run, first))
+}
+
+// laterName returns the name that the PipelineRun of an attempt has after the first one.
+func laterName(run *metav1.ObjectMeta, first string) string {
+	attempt, err := strconv.Atoi(run.Labels[plumbline.AttemptLabel])
+	if err != nil || attempt < 2 || attempt > 1+v1alpha1.MaxInfrastructureRetries {
+		return first
+	}
+	return AttemptName(first, attempt)
+}
+
+// FirstName returns the name of the first attempt of a PipelineRun, which is its own unless its
+// labels and annotations say that it is a later attempt.
+func FirstName(run *metav1.ObjectMeta, installation string) string {
+	if first, named := firstName(run, installation); named && run.Name == laterName(run, first) {
+		return first
+	}
+	return run.Name
+}
+
+// firstName returns the name that Plumbline gives to the first attempt of the run in the
+// annotations of a PipelineRun, and false if they name none.
+func firstName(run *metav1.ObjectMeta, installation string) (name string, named bool) {
 	event := run.Labels[plumbline.EventLabel]
 	place, ours := strings.CutPrefix(run.Annotations[plumbline.RunKeyAnnotation], installation+"/"+event+"/")
 	at := strings.LastIndexByte(place, '#')
 	if event == "" || !ours || at < 0 {
-		return false
+		return "", false
 	}
 	document, err := strconv.Atoi(place[at+1:])
 	pipeline := run.Annotations[pipelinesascode.OriginalPRName]
 	definition := cmp.Or(run.Annotations[plumbline.DefinitionAnnotation], pipeline)
-	return err == nil && run.Name == RunName(event, place[:at], document, undashed(definition)) &&
+	return RunName(event, place[:at], document, undashed(definition)), err == nil &&
 		becomes(undashed(definition), undashed(pipeline))
 }
 

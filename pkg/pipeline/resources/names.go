@@ -20,6 +20,8 @@ const (
 	// maxBase is how much of an author's name a PipelineRun's name keeps: with a dash and the hash
 	// it has at most 63 bytes, which is what Tekton accepts and what fits a label.
 	maxBase = 49
+	// maxRunName is what fits a label.
+	maxRunName = 63
 	// hashLength is how many base32 characters (5 bits each) tell names apart.
 	hashLength = 13
 	// gitAuthPrefix starts the names of git-auth secrets; PaC's users filter by it.
@@ -32,6 +34,17 @@ const (
 // most 63 bytes, a DNS-1123 label, and the same on every attempt.
 func RunName(event, file string, document int, name string) string {
 	return base(name) + "-" + digest(event, file, strconv.Itoa(document), name)
+}
+
+// AttemptName returns the name of the PipelineRun of a later attempt, from 2 on. first is the name
+// that RunName returned; its digest stays.
+func AttemptName(first string, attempt int) string {
+	suffix := "-" + strconv.Itoa(attempt)
+	if more := len(first) + len(suffix) - maxRunName; more > 0 {
+		at := max(more, len(first)-hashLength-1)
+		first = strings.TrimRight(first[:at-more], "-") + first[at:]
+	}
+	return first + suffix
 }
 
 // SecretName returns the name of the git-auth secret of a PipelineRun.

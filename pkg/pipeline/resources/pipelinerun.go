@@ -63,6 +63,16 @@ func MakePipelineRun(in RunInput) *pipelinev1.PipelineRun {
 	return run
 }
 
+// ForAttempt turns the PipelineRun that was planned for a run into that of its later attempt.
+// logURL is where people watch it.
+func ForAttempt(planned *pipelinev1.PipelineRun, run *v1alpha1.Run, logURL string) {
+	planned.Name = run.Name
+	planned.Labels[plumbline.AttemptLabel] = strconv.Itoa(run.Attempt())
+	if logURL != "" {
+		planned.Annotations[pipelinesascode.LogURL] = logURL
+	}
+}
+
 // authors returns a copy without the keys that are ours: an author's check-run-id would be taken
 // for a real one.
 func authors(written map[string]string) map[string]string {
@@ -108,7 +118,8 @@ func ours(key string) bool {
 		pipelinesascode.TargetProjectID:
 		return true
 	}
-	return strings.HasPrefix(key, plumbline.GroupName+"/") || strings.HasPrefix(key, chains)
+	return key != plumbline.InfrastructureRetriesAnnotation && strings.HasPrefix(key, plumbline.GroupName+"/") ||
+		strings.HasPrefix(key, chains)
 }
 
 // chains is the prefix of the keys by which Tekton Chains marks a signed run, and is configured
@@ -163,6 +174,7 @@ func runLabels(in RunInput) map[string]string {
 		pipelinesascode.OriginalPRName: labelValue(originalName(in)),
 		plumbline.EventLabel:           labelValue(in.Event.Name),
 		plumbline.InstallationLabel:    labelValue(in.Event.Namespace),
+		plumbline.AttemptLabel:         "1",
 	}
 	if spec.PullRequest != nil {
 		labels[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)

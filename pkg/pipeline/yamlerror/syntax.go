@@ -41,7 +41,7 @@ func Syntax(text string, reason error) (line int, words string) {
 		return line, "the " + opening(match[1]) + " that begins here is not closed, or a comma is missing in it"
 	}
 	if line < 2 {
-		return line, words
+		return plain(lines, line, words)
 	}
 	// If something above was opened and not closed, the first line that does not fit into it has
 	// the error. Two texts side by side make the parser name the line where it was opened.
@@ -51,7 +51,7 @@ func Syntax(text string, reason error) (line int, words string) {
 	if above && indentation(lines[line-1]) <= indentation(lines[begin-1]) {
 		return begin, "the " + opening(match[1]) + " that begins here is not closed"
 	}
-	return line, words
+	return plain(lines, line, words)
 }
 
 // Said is Syntax without a search. It returns the line in the parser's message, or the first line.
@@ -66,7 +66,12 @@ var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
 // tell.
 func Column(line, words string) int {
 	at := -1
-	if match := unknownAnchor.FindStringSubmatch(words); match != nil {
+	finders := map[string]func(string) int{
+		openQuote: openedQuote, afterQuote: behindQuote, tab: tabAt, twoColons: secondColon,
+	}
+	if find := finders[words]; find != nil {
+		at = find(line)
+	} else if match := unknownAnchor.FindStringSubmatch(words); match != nil {
 		at = alias(line, match[1])
 	} else if strings.Contains(words, "begins here is not closed") {
 		at = unmatched(line)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package annotations reads what the author of a pipeline says about its other runs: how many
-// finished ones are kept, and whether a newer run cancels older ones.
+// finished ones are kept, whether a newer run cancels older ones, and how many follow a run that
+// the cluster made fail.
 package annotations
 
 import (
@@ -18,6 +19,8 @@ type RunPolicy struct {
 	Keep *Keep
 	// Cancel says whether a run cancels older ones; the zero value is no.
 	Cancel CancelInProgress
+	// Retries says how many times a run that the cluster made fail is repeated.
+	Retries Retries
 }
 
 // CancelInProgress says whether a run cancels older runs of the same pipeline and pull request,
@@ -39,7 +42,9 @@ type Options struct {
 
 // Read reads the annotations of a PipelineRun.
 func Read(annotations map[string]string, o Options) RunPolicy {
-	return RunPolicy{Keep: o.keep(annotations), Cancel: o.cancelInProgress(annotations)}
+	return RunPolicy{
+		Keep: o.keep(annotations), Cancel: o.cancelInProgress(annotations), Retries: o.retries(annotations),
+	}
 }
 
 // cancelInProgress reads the annotation cancel-in-progress. Without it the installation's setting
@@ -71,6 +76,9 @@ func (w RunPolicy) Problems() (problems []Problem) {
 	}
 	if w.Cancel.Problem != "" {
 		problems = append(problems, Problem{"CancelInProgress", w.Cancel.Problem})
+	}
+	if w.Retries.Problem != "" {
+		problems = append(problems, Problem{"InfrastructureRetries", w.Retries.Problem})
 	}
 	return problems
 }

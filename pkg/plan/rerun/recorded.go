@@ -72,7 +72,7 @@ func findCheck(list []history.Record, externalID string) *Target {
 			return target(list, event, "", nil)
 		}
 		for i := range event.Status.Runs {
-			if run := &event.Status.Runs[i]; run.Name == externalID {
+			if run := &event.Status.Runs[i]; run.Key() == externalID {
 				name := definedName(event, run)
 				return target(list, event, name, []string{name})
 			}
@@ -188,7 +188,7 @@ func target(list []history.Record, event *v1alpha1.GitEvent, pipeline string, pi
 	}
 	for _, record := range list {
 		again.Ran = again.Ran ||
-			slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" })
+			slices.ContainsFunc(record.Event.Status.Runs, func(run v1alpha1.Run) bool { return run.Started() })
 	}
 	return again
 }
@@ -208,7 +208,7 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 					slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return definedName(r.Event, &run) == pipeline })
 			}
 			return r.Event.Name == again.ExternalID ||
-				slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Name == again.ExternalID })
+				slices.ContainsFunc(runs, func(run v1alpha1.Run) bool { return run.Key() == again.ExternalID })
 		})
 		if i < 0 {
 			return nil
@@ -231,7 +231,7 @@ func pushOf(list []history.Record, event *v1alpha1.GitEvent, pipeline string) *v
 func definedName(event *v1alpha1.GitEvent, run *v1alpha1.Run) string {
 	if plan := event.Status.Plan; plan != nil {
 		for _, d := range plan.Decisions {
-			if resources.RunName(event.Name, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-")) == run.Name {
+			if resources.RunName(event.Name, d.File, d.Document, strings.TrimSuffix(d.Pipeline, "-")) == run.Key() {
 				return d.Pipeline
 			}
 		}

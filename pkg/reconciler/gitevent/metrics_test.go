@@ -58,7 +58,7 @@ func TestStatusWritesAndReportsAreMeasured(t *testing.T) {
 		"plumbline.report.delay ": "1 in 5 s", "plumbline.gitevent.settled RunsCreated Selected": "1",
 		"plumbline.gitevent.panics  ": "0", "plumbline.gitevent.parked  ": "0", "plumbline.report.dropped  ": "0",
 		"plumbline.token.unrevoked  ": "0", "plumbline.gitevent.unhandled  ": "0",
-		"plumbline.report.held  ": "0", "plumbline.memory.full  ": "0",
+		"plumbline.report.held  ": "0", "plumbline.memory.full  ": "0", "plumbline.pipelinerun.retried  ": "0",
 	}
 	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
 		t.Error("measured (-want +got):", diff)

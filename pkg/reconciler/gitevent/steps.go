@@ -67,10 +67,13 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			CrashLoop:     &planning.CrashLoopGuard{Inherited: with.inherited},
 			Cancellations: cancels,
 		},
-		Create:  create.New(c, o, secrets, with.metrics),
-		Observe: &observe.Step{Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted},
-		Logs:    &steplogs.Step{Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake},
-		Cancel:  cancels,
+		Create: create.New(c, o, secrets, with.metrics),
+		Observe: &observe.Step{
+			Tekton: c.Tekton, Pods: c.Kube, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted,
+			Metrics: with.metrics,
+		},
+		Logs:   &steplogs.Step{Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake},
+		Cancel: cancels,
 		Report: &report.Step{
 			Providers: o.Providers,
 			Metrics:   with.metrics,

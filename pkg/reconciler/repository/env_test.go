@@ -84,6 +84,7 @@ func newEnv(t *testing.T, objects ...runtime.Object) *env {
 // restart makes the process forget everything but its caches.
 func (w *env) restart() {
 	w.r.replaced, w.r.unseen, w.r.priorities, w.r.retries = replaced{}, unseen{}, priorities{}, backoff.New()
+	w.r.recents = recents{}
 }
 
 // catchUp updates the caches.

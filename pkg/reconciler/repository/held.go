@@ -101,13 +101,14 @@ func (r *Reconciler) heldMessage(repository *pacv1alpha1.Repository, held []pacv
 
 // waitReason returns why a run that was not created yet keeps its slot.
 func (r *Reconciler) waitReason(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) string {
-	if run := runOf(slot, events); run == nil || run.UID != "" {
+	run := runOf(slot, events)
+	if run == nil || run.UID != "" {
 		return ""
 	}
 	reason := ""
 	for _, event := range events {
 		for _, wait := range event.Status.Waits {
-			if event.Name == slot.Event && wait.Step == v1alpha1.StepCreate+slot.Run &&
+			if event.Name == slot.Event && wait.Step == v1alpha1.StepCreate+run.Name &&
 				wait.Reason != fault.ReasonConcurrencyLimit {
 				reason = ", " + wait.Reason
 			}

@@ -47,6 +47,7 @@ type Reconciler struct {
 	replaced             replaced
 	priorities           priorities
 	unseen               unseen
+	recents              recents
 	// rivals returns the Repositories in the cache that name the URL of a claim.
 	rivals   func(claim string) []types.NamespacedName
 	settings interface{ Load() *config.Config }
@@ -110,6 +111,7 @@ func (r *Reconciler) forget(owner types.NamespacedName) {
 	r.replaced.forget(owner)
 	r.priorities.forget(owner)
 	r.unseen.forget(owner)
+	r.recents.forget(owner)
 }
 
 // try does a step, unless it failed a moment ago.
@@ -161,14 +163,29 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
 	r.markSettings(repository)
 	r.markBudget(repository)
+	settled, err := r.markRecent(ctx, repository)
+	errs = append(errs, err)
 	repository.Status.ObservedGeneration = repository.Generation
 	step := backoff.Step{Name: stepStatus, Version: fmt.Sprint(repository.Generation)}
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		// A write that failed may have succeeded, or is not needed any more.
 		r.retries.Note(owner.String(), step, nil, r.clock.Now())
+		r.recents.drop(owner, settled)
 		return errs
 	}
-	return append(errs, r.try(owner, step, func() error { return r.writeStatus(ctx, repository, before) }))
+	if left := r.onlyRecent(repository, before); left > 0 {
+		return append(errs, fault.Throttledf(reasonRecent, left, "the last events are written then"))
+	}
+	return append(errs, r.try(owner, step, func() error {
+		err := r.writeStatus(ctx, repository, before)
+		if err == nil && !equality.Semantic.DeepEqual(before.Recent, repository.Status.Recent) {
+			r.recents.write(owner, r.clock.Now())
+		}
+		if err == nil {
+			r.recents.drop(owner, settled)
+		}
+		return err
+	}))
 }
 
 // writeStatus writes the status. It is a conflict if the Repository has changed since it was read.

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -100,8 +101,8 @@ func (r *Reconciler) unlisted(events []*v1alpha1.GitEvent, slots []pacv1alpha1.S
 	for _, event := range events {
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
-			if !known[run.Name] && run.Refused == nil && run.Result == nil && r.created(run) {
-				all = append(all, pacv1alpha1.Slot{Run: run.Name, Event: event.Name})
+			if !known[run.Key()] && run.Refused == nil && run.Result == nil && r.created(run) {
+				all = append(all, pacv1alpha1.Slot{Run: run.Key(), Event: event.Name})
 			}
 		}
 	}
@@ -174,7 +175,7 @@ func (r *Reconciler) keepsSlot(
 }
 
 // recordedKeepsSlot reports whether a run that its event records is to be created, or exists and is
-// not finished.
+// not finished. A slot belongs to all attempts of a run.
 func (r *Reconciler) recordedKeepsSlot(run *v1alpha1.Run) bool {
 	switch {
 	case run.UID == "":
@@ -185,7 +186,13 @@ func (r *Reconciler) recordedKeepsSlot(run *v1alpha1.Run) bool {
 		return false
 	}
 	cached := r.cachedRun(run.Namespace, run.Name)
-	return cached == nil || cached.UID != run.UID || !cached.IsDone()
+	return cached == nil || cached.UID != run.UID || !cached.IsDone() || mayRetry(run, cached)
+}
+
+// mayRetry reports whether the event of a finished run may be about to replace it with another
+// attempt, which then needs the slot.
+func mayRetry(run *v1alpha1.Run, finished *pipelinev1.PipelineRun) bool {
+	return run.Retries() && finished.Status.GetCondition(apis.ConditionSucceeded).IsFalse()
 }
 
 // recorded returns the run of a slot from its event; nil if the event is deleted. The cache may be
@@ -214,7 +221,7 @@ func runOf(slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent) *v1alpha1.Run {
 			continue
 		}
 		for i := range event.Status.Runs {
-			if event.Status.Runs[i].Name == slot.Run {
+			if event.Status.Runs[i].Key() == slot.Run {
 				return &event.Status.Runs[i]
 			}
 		}

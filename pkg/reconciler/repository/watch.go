@@ -81,6 +81,8 @@ type watches struct {
 	// that of all others.
 	limited func(types.NamespacedName) bool
 	global  types.NamespacedName
+	// recent is called with each unsettled event before and after its change.
+	recent func(before, after *v1alpha1.GitEvent)
 }
 
 // wire adds the indexes and handlers. The informers must not have been started. synced reports
@@ -110,6 +112,9 @@ func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() 
 	}
 	if _, err := w.events.AddEventHandler(eventHandler(impl.EnqueueKey, w.limited)); err != nil {
 		return nil, fmt.Errorf("watching GitEvents: %w", err)
+	}
+	if _, err := w.events.AddEventHandler(informerhandler.ForPairs(w.recent)); err != nil {
+		return nil, fmt.Errorf("watching GitEvents for status.recent: %w", err)
 	}
 	added, err := w.events.AddEventHandler(informerhandler.For(used.Watched, used.Deleted))
 	if err != nil {

@@ -148,7 +148,7 @@ func (r *Reconciler) deleteSecrets(ctx context.Context, event *v1alpha1.GitEvent
 // same delivery stays. The controller may not read Secrets in all namespaces, but the response to
 // an empty patch is the Secret.
 func (r *Reconciler) deleteUnlessLeft(ctx context.Context, installation string, run *v1alpha1.Run) error {
-	name := names.SecretName(run.Name)
+	name := names.SecretName(run.Key())
 	secret, err := r.secrets.Secrets(run.Namespace).
 		Patch(ctx, name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {

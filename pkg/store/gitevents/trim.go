@@ -22,6 +22,7 @@ import (
 //   - the gauges, the Repository's conditions, the budgets, the index and the fair queue
 //     (pkg/flowcontrol/fairqueue): names, times, waits, the state of each run and report, the host;
 //   - cancellations (pkg/reconciler/gitevent/cancel): what cancels it, and what it cancels;
+//   - status.recent of the Repository: the summary of the event, and the reason of its plan;
 //   - pkg/reconciler/gitevent/supersede: which events of a pull request, branch or tag are newer.
 //
 // Add a field here to use it in a cached event. The unit tests of the reconcilers use trimmed
@@ -43,7 +44,9 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 				Name:      event.Spec.Repository.Name,
 			},
 		},
-		Status: v1alpha1.GitEventStatus{Phase: event.Status.Phase, Waits: event.Status.Waits},
+		Status: v1alpha1.GitEventStatus{
+			Phase: event.Status.Phase, Waits: event.Status.Waits, Outcome: event.Status.Outcome, Ref: event.Status.Ref,
+		},
 	}
 	newest(kept, event)
 	cancels(kept, event)
@@ -75,7 +78,8 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 		}
 		kept.Annotations[name] = trimCancellation(event.Annotations[name], ended)
 	}
-	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || !event.Spec.Closes() {
+	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil ||
+		event.Spec.PullRequest == nil && !event.Spec.Closes() {
 		return
 	}
 	kept.Status.Plan.Cancels = event.Status.Plan.Cancels
@@ -131,6 +135,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 	kept.Status.Plan = &v1alpha1.Plan{
 		HeadSHA:  plan.HeadSHA,
 		Ref:      plan.Ref,
+		Reason:   plan.Reason,
 		At:       plan.At,
 		Priority: plan.Priority,
 	} // the last is the priority of its runs (pkg/flowcontrol/slots)
@@ -148,6 +153,11 @@ func trimRun(run *v1alpha1.Run) v1alpha1.Run {
 		Pipeline:         run.Pipeline,
 		CancelInProgress: run.CancelInProgress,
 		MaxKeepRuns:      run.MaxKeepRuns,
+
+		InfrastructureRetries: run.InfrastructureRetries,
+	}
+	for _, earlier := range run.Attempts {
+		kept.Attempts = append(kept.Attempts, v1alpha1.FailedAttempt{Name: earlier.Name})
 	}
 	if run.Refused != nil {
 		kept.Refused = &v1alpha1.Refusal{Reason: run.Refused.Reason}

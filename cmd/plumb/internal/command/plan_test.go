@@ -176,9 +176,9 @@ func TestPlanShowsMistakes(t *testing.T) {
 	want := `.tekton/a.yaml:6:51: error: pipeline a: on-cel-expression: 1:1: taget_branch is not defined. Did you mean target_branch?
  6 |     pipelinesascode.tekton.dev/on-cel-expression: taget_branch == "main"
    |                                                   ^
-.tekton/b.yaml:1:1: error: this is not YAML: mapping values are not allowed in this context
+.tekton/b.yaml:1:5: error: this is not YAML: the value has a colon and a space: put quotes around it
  1 | a: b: c
-   | ^
+   |     ^
 .tekton/c.yaml:5:13: error: apiVersion: Tekton has no PipelineRun of tekton.dev/v1alpha1: write apiVersion: tekton.dev/v1
  5 | apiVersion: tekton.dev/v1alpha1
    |             ^

@@ -28,7 +28,7 @@ type Queue struct {
 
 // The permission of one run to be created.
 type Slot struct {
-	// The name of the PipelineRun.
+	// The name of the PipelineRun. The slot stays with a later attempt, which has another name.
 	Run string `json:"run"`
 	// The name of its GitEvent.
 	Event string `json:"event"`

@@ -19,6 +19,8 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Running",type=integer,JSONPath=`.status.running`
 // +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`
+// +kubebuilder:printcolumn:name="Last",type=string,JSONPath=`.status.recent[0].outcome`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Repository struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -158,4 +160,11 @@ type RepositoryStatus struct {
 	// +listType=map
 	// +listMapKey=installation
 	Queues []Queue `json:"queues,omitempty"`
+	// The last ten events of the Git repository, the newest first, and what Plumbline did about
+	// each. Comments that have started nothing are left out.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=map
+	// +listMapKey=event
+	Recent []RecentEvent `json:"recent,omitempty"`
 }

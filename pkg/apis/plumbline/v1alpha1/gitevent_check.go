@@ -6,8 +6,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // One check and what the Git service has accepted of it.
 type Check struct {
-	// What identifies the check within the event: the PipelineRun's name, or "event" for the
-	// event's own check.
+	// What identifies the check within the event: the name of the first PipelineRun of its
+	// pipeline, or "event" for the event's own check.
 	Key string `json:"key"`
 	// The check's name at the Git service.
 	Name string `json:"name"`

@@ -130,7 +130,7 @@ func (e *GitEvent) MayRunAgain() bool {
 		return false
 	}
 	for _, run := range e.Status.Runs {
-		if run.UID != "" {
+		if run.Started() {
 			return false
 		}
 	}

@@ -109,7 +109,8 @@ type Run struct {
 	Pipeline string `json:"pipeline"`
 	// The namespace of the PipelineRun.
 	Namespace string `json:"namespace"`
-	// The name of the PipelineRun. It is the same each time that the run is planned.
+	// The name of the PipelineRun. It is the same each time that the run is planned. Another
+	// attempt has another name.
 	Name string `json:"name"`
 	// A sentence about how the run was planned, which every report of the run repeats.
 	// +optional
@@ -157,6 +158,15 @@ type Run struct {
 	// The digest of the metadata that was last written to the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`
+	// How many times another PipelineRun is created because the cluster made one fail. 0 means
+	// never.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	InfrastructureRetries int32 `json:"infrastructureRetries,omitempty"`
+	// The earlier attempts, which failed because of the cluster. The check keeps the name of the
+	// first.
+	// +optional
+	Attempts []FailedAttempt `json:"attempts,omitempty"`
 }
 
 // Creatable reports whether the PipelineRun is still to be created.

@@ -103,6 +103,9 @@ func shareOf(s *GitEventStatus) int {
 
 func fitRun(run *Run, share int) {
 	run.Note = cut(run.Note, share/8)
+	for i := range run.Attempts {
+		run.Attempts[i].Cause = cut(run.Attempts[i].Cause, maxWord)
+	}
 	if run.Refused != nil {
 		run.Refused.Reason, run.Refused.Message = cut(run.Refused.Reason, maxWord), cut(run.Refused.Message, share/2)
 	}

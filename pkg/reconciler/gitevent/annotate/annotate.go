@@ -44,17 +44,16 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		return a.Record.Confirm(ctx)
 	}
 	return attempt.Merge(attempt.Each(ctx,
-		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.Unpatched(a)),
+		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.unpatched(a)),
 		proceed,
-		func(ctx context.Context, run *v1alpha1.Run) error {
-			patch, digest := s.patchOf(a, run)
+		func(ctx context.Context, o object) error {
 			err := a.Waits.WithBackoff(
-				backoff.Step{Name: v1alpha1.StepAnnotate, Of: run.Name, Version: digest},
-				func() error { return s.patchRun(ctx, run, patch) },
+				backoff.Step{Name: v1alpha1.StepAnnotate, Of: o.name, Version: o.digest},
+				func() error { return s.patchRun(ctx, o) },
 			)
 			switch {
 			case err == nil:
-				run.Patched = digest
+				*o.patched = o.digest
 			case attempt.Skipped(err):
 			case failed: // knative logs the first error, which Do returns
 				logging.FromContext(ctx).Errorw("Patching failed", "error", err)
@@ -65,46 +64,79 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		}))
 }
 
-func (s *Step) patchRun(ctx context.Context, run *v1alpha1.Run, patch []byte) error {
-	_, err := s.Tekton.PipelineRuns(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+func (s *Step) patchRun(ctx context.Context, o object) error {
+	runs := s.Tekton.PipelineRuns(o.of.Namespace)
+	_, err := runs.Patch(ctx, o.name, types.MergePatchType, o.patch, metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) { // a run that is gone needs no annotation
 		return nil
 	}
 	s.Metrics.PatchFailed(ctx, fault.FromKube(fault.VerbPatch, err))
-	return notPatched(run, err)
+	return notPatched(o, err)
 }
 
-// Unpatched returns the runs that do not carry what they should.
-func (s *Step) Unpatched(a *attempt.Attempt) []*v1alpha1.Run {
-	var runs []*v1alpha1.Run
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		if patch, digest := s.patchOf(a, run); patch != nil && digest != run.Patched {
-			runs = append(runs, run)
+// Unpatched returns the runs with a PipelineRun that does not carry what it should.
+func (s *Step) Unpatched(a *attempt.Attempt) (runs []*v1alpha1.Run) {
+	for _, o := range s.unpatched(a) {
+		if n := len(runs); n == 0 || runs[n-1] != o.of { // the objects of a run follow each other
+			runs = append(runs, o.of)
 		}
 	}
 	return runs
 }
 
-// patchOf returns the patch of one run of an event.
-func (s *Step) patchOf(a *attempt.Attempt, run *v1alpha1.Run) (patch []byte, digest string) {
-	service, known := s.Providers[a.Event.Spec.Provider]
-	if !known { // and so nothing reports
-		return nil, ""
-	}
-	return patchOf(service.Metadata, run, a.Accepted(run.Name))
+// object is a PipelineRun of a run: that of an earlier attempt, or the current one.
+type object struct {
+	of   *v1alpha1.Run
+	name string
+	// finished is true for an earlier attempt: it is finished, and the check shows why.
+	finished bool
+	// patched is the digest of its last patch.
+	patched *string
+	// patch is what it should carry in addition to what it was created with, and digest its digest.
+	patch  []byte
+	digest string
 }
 
-// patchOf returns what a run should carry in addition to what it was created with, and a digest of
-// it; nil if there is nothing. metadata is the Git service's part for the ID of a check.
+// unpatched returns the PipelineRuns that do not carry what they should.
+func (s *Step) unpatched(a *attempt.Attempt) (objects []object) {
+	service, known := s.Providers[a.Event.Spec.Provider]
+	if !known { // and so nothing reports
+		return nil
+	}
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		for _, o := range objectsOf(run) {
+			o.patch, o.digest = patchOf(service.Metadata, o, a.Accepted(run.Key()))
+			if o.patch != nil && o.digest != *o.patched {
+				objects = append(objects, o)
+			}
+		}
+	}
+	return objects
+}
+
+// objectsOf returns the PipelineRuns of a run that are known to have existed.
+func objectsOf(run *v1alpha1.Run) (objects []object) {
+	for i := range run.Attempts {
+		earlier := &run.Attempts[i]
+		objects = append(objects, object{of: run, name: earlier.Name, finished: true, patched: &earlier.Patched})
+	}
+	if run.UID != "" {
+		objects = append(objects, object{of: run, name: run.Name, patched: &run.Patched})
+	}
+	return objects
+}
+
+// patchOf returns what a PipelineRun should carry in addition to what it was created with, and a
+// digest of it; nil if there is nothing. metadata is the Git service's part for the ID of a check.
 func patchOf(
-	metadata func(id string) (labels, annotations map[string]string), run *v1alpha1.Run, check *v1alpha1.Check,
+	metadata func(id string) (labels, annotations map[string]string), o object, check *v1alpha1.Check,
 ) (patch []byte, digest string) {
-	if run.UID == "" || check == nil || check.ID == "" {
+	if check == nil || check.ID == "" {
 		return nil, ""
 	}
 	labels, annotations := metadata(check.ID)
-	if check.Concluded {
+	if check.Concluded || o.finished {
 		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
 	}
@@ -120,7 +152,7 @@ func patchOf(
 // workqueue retries: no refusal, not even one that an operator must fix, may stop the attempts
 // (docs/adr/0003). The API server's error itself is not in the chain. knative would keep a conflict
 // out of the error log, and every failed patch must be in that log.
-func notPatched(run *v1alpha1.Run, err error) error {
-	refused := fmt.Errorf("failed to patch pipelinerun %s/%s: %w", run.Namespace, run.Name, err)
+func notPatched(o object, err error) error {
+	refused := fmt.Errorf("failed to patch pipelinerun %s/%s: %w", o.of.Namespace, o.name, err)
 	return fault.FromKube(fault.VerbPatch, refused).AsTransient()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
@@ -155,6 +156,16 @@ func (a *Attempt) Finished() bool {
 		}
 	}
 	return true
+}
+
+// Manifest returns the PipelineRun of a run's current attempt as it is created.
+func (a *Attempt) Manifest(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.PipelineRun, error) {
+	manifest, err := a.StoredPlan.Manifest(ctx, run.Key())
+	if err != nil || run.Attempt() == 1 {
+		return manifest, err
+	}
+	resources.ForAttempt(manifest, run, a.Config.Console.Links(*run).Run)
+	return manifest, nil
 }
 
 // Desired returns what the Git service should show now.

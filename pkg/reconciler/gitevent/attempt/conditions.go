@@ -64,7 +64,7 @@ func (a *Attempt) mark(condition apis.ConditionType, done bool, step string) {
 
 func (a *Attempt) allCreated() bool {
 	for _, run := range a.Event.Status.Runs {
-		if run.UID == "" && run.Refused == nil && run.Result == nil {
+		if !run.Started() && run.Refused == nil && run.Result == nil {
 			return false
 		}
 	}

@@ -77,6 +77,9 @@ func (r *Record) changed() bool {
 	for i := range min(len(stored.Runs), len(r.event.Status.Runs)) {
 		stored.Runs[i].Patched = r.event.Status.Runs[i].Patched
 		stored.Runs[i].SecretOwned = r.event.Status.Runs[i].SecretOwned
+		for j := range min(len(stored.Runs[i].Attempts), len(r.event.Status.Runs[i].Attempts)) {
+			stored.Runs[i].Attempts[j].Patched = r.event.Status.Runs[i].Attempts[j].Patched
+		}
 	}
 	if !equality.Semantic.DeepEqual(*stored, r.event.Status) {
 		return true
@@ -103,6 +106,7 @@ func (r *Record) write(ctx context.Context) error {
 	}
 	r.event.ResourceVersion = written.ResourceVersion
 	r.state.Metrics.Recorded(ctx, r.stored, r.event, r.state.Clock.Now())
+	r.addFacts()
 	r.stored = r.event.Status.DeepCopy()
 	r.confirmed, r.unrecorded = asked, time.Time{}
 	r.state.Cache.Put(written, asked)
@@ -113,7 +117,9 @@ func (r *Record) write(ctx context.Context) error {
 			continue
 		}
 		r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
-		r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		if !n.fact {
+			r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		}
 	}
 	r.waits.events = nil
 	return nil

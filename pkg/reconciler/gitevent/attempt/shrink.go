@@ -32,7 +32,11 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	}
 	for i := range st.Runs {
 		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns, st.Runs[i].LinkParams = "", nil, nil
+		st.Runs[i].InfrastructureRetries = 0
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
+		for j := range st.Runs[i].Attempts {
+			st.Runs[i].Attempts[j].Patched = ""
+		}
 		if result := st.Runs[i].Result; result != nil {
 			result.Message = cmp.Or(result.Brief, result.Message) // /why repeats it
 			result.Text, result.Brief, result.Log = "", "", nil

@@ -4,8 +4,10 @@
 package create
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -33,11 +35,19 @@ type Step struct {
 	Created Created
 	// Quotas are the namespaces whose ResourceQuota is exhausted.
 	Quotas FullNamespaces
+	// RetryAfter is how long after the failure of an attempt the next one is created.
+	RetryAfter time.Duration
 }
+
+// RetryAfter gives a cluster problem a chance to end before the next attempt.
+const RetryAfter = 10 * time.Second
 
 // New returns the step of an installation.
 func New(c deps.Cluster, o deps.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o)}
+	return &Step{
+		Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o),
+		RetryAfter: cmp.Or(o.Times.Retry, RetryAfter),
+	}
 }
 
 // Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines
@@ -73,7 +83,7 @@ func refuseUnserved(a *attempt.Attempt) {
 	}
 	runs := slices.DeleteFunc(slices.Clone(s.Runs), func(run v1alpha1.Run) bool { return run.Skipped() })
 	for i := range runs {
-		if run := &runs[i]; run.UID != "" || run.Result == nil ||
+		if run := &runs[i]; run.Started() || run.Result == nil ||
 			!neverCreatable(run.Result.Reason) && run.Result.Reason != attempt.ReasonGivenUp {
 			return
 		}
@@ -128,6 +138,9 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 		}
 		return err
 	}
+	if err := s.early(run, a.Clock.Now()); err != nil {
+		return err
+	}
 	// Thousands of runs may wait for the quota: only the run that is tried asks Git.
 	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
 		return err
@@ -153,6 +166,23 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	return plans.Masked(err, values)
 }
 
+// early returns the wait of another attempt that it is too early for. Tekton's clock may be ahead.
+func (s *Step) early(run *v1alpha1.Run, now time.Time) error {
+	if run.Attempt() == 1 {
+		return nil
+	}
+	last := run.Attempts[len(run.Attempts)-1]
+	if last.CompletedAt == nil {
+		return nil
+	}
+	left := min(s.RetryAfter, last.CompletedAt.Add(s.RetryAfter).Sub(now))
+	if left <= 0 {
+		return nil
+	}
+	return fault.Throttledf(attempt.ReasonAttemptFailed, left, "attempt %d, PipelineRun %s, failed because of the cluster: %s",
+		run.Attempt()-1, last.Name, last.Cause)
+}
+
 // unlessGone ends the wait for a namespace that was deleted together with the Repository.
 func unlessGone(ctx context.Context, a *attempt.Attempt, missing *fault.Error) error {
 	if ref := a.Event.Spec.Repository; a.Git.RepositoryGone(ctx) {
@@ -163,7 +193,7 @@ func unlessGone(ctx context.Context, a *attempt.Attempt, missing *fault.Error) e
 }
 
 func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, values map[string]string) error {
-	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
+	manifest, err := a.Manifest(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type Metrics struct {
 	patchFailures metric.Int64Counter
 	waits         metric.Int64Counter
 	runs          metric.Int64Counter
+	retried       metric.Int64Counter
 	panics        metric.Int64Counter
 	parkings      metric.Int64Counter
 	drops         metric.Int64Counter
@@ -48,8 +49,13 @@ func New() *Metrics {
 			"plumbline.pipelinerun.patch.failures",
 			"Patches of a PipelineRun's metadata that failed, by reason.",
 		),
-		waits:    counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
-		runs:     counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
+		waits: counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
+		runs:  counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
+		retried: counter(
+			meter,
+			"plumbline.pipelinerun.retried",
+			"PipelineRuns that the cluster made fail and that another attempt replaces.",
+		),
 		panics:   counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings: counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
 		unrevoked: counter(
@@ -94,7 +100,9 @@ func New() *Metrics {
 			"Time from the end of a PipelineRun until the Git service accepted it.",
 		),
 	}
-	for _, c := range []metric.Int64Counter{m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full} {
+	for _, c := range []metric.Int64Counter{
+		m.retried, m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full,
+	} {
 		c.Add(context.Background(), 0) // a series that starts at its first event hides that event from increase()
 	}
 	return m
@@ -141,6 +149,9 @@ func (m *Metrics) Held(ctx context.Context) { m.held.Add(ctx, 1) }
 
 // Created counts a PipelineRun that was created or adopted.
 func (m *Metrics) Created(ctx context.Context) { m.runs.Add(ctx, 1) }
+
+// Retried counts a PipelineRun that another attempt replaces.
+func (m *Metrics) Retried(ctx context.Context) { m.retried.Add(ctx, 1) }
 
 // Panicked counts a reconcile that panicked.
 func (m *Metrics) Panicked(ctx context.Context) { m.panics.Add(ctx, 1) }
@@ -201,7 +212,7 @@ func (m *Metrics) Accepted(
 	}
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
-		if run.Name == check.Key && run.Result != nil && run.Result.CompletedAt != nil {
+		if run.Key() == check.Key && run.Result != nil && run.Result.CompletedAt != nil {
 			m.reportDelay.Record(ctx, now.Sub(run.Result.CompletedAt.Time).Seconds())
 		}
 	}

@@ -218,7 +218,7 @@ func unreported(event *v1alpha1.GitEvent) (n int, since time.Time) {
 	}
 	for i := range s.Runs {
 		run := &s.Runs[i]
-		if concluded[run.Name] || (run.Result == nil && run.Refused == nil) {
+		if concluded[run.Key()] || (run.Result == nil && run.Refused == nil) {
 			continue
 		}
 		note(endOf(run, planned))

@@ -11,13 +11,16 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 	"github.com/plumbline-ci/plumbline/pkg/store/plans"
@@ -37,10 +40,12 @@ const detailsLimit = 10 * time.Minute
 // Step takes the runs that exist and have no result, and stores the results of the finished ones.
 type Step struct {
 	Tekton tektonv1.TektonV1Interface
+	Pods   corev1client.PodsGetter
 	// Runs is the cache of the PipelineRuns that are not finished and reported.
 	Runs cache.KeyListerGetter
 	// Deleted are finished runs that were deleted.
 	Deleted *DeletedRuns
+	Metrics *metrics.Metrics
 	// Logs returns what a new result says of its log.
 	Logs func(*attempt.Attempt, *v1alpha1.Result) *v1alpha1.RunLog
 }
@@ -64,10 +69,12 @@ type Input struct {
 
 // Output is what an observation has found out.
 type Output struct {
-	// Seen is the PipelineRun as it is, nil if it is gone.
+	// Seen is the PipelineRun as it is, nil if it is not known.
 	Seen *pipelinev1.PipelineRun
 	// Result is set once the run is finished or deleted.
 	Result *v1alpha1.Result
+	// Deleted is true if the PipelineRun is gone; Seen is then its last state, if that is known.
+	Deleted bool
 	// Unwatched is true for an unfinished run whose changes do not wake the event.
 	Unwatched bool
 }
@@ -88,12 +95,37 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 				if out.Unwatched {
 					a.Wake(UnwatchedPoll)
 				}
+				if out.retries(run) && a.Event.Cancelled(run.Pipeline) == nil {
+					return s.retry(ctx, a, run, out.Result)
+				}
 				if run.Result = out.Result; run.Result != nil {
 					run.Result.Log = s.Logs(a, run.Result)
 				}
 				return err
 			})
 		}))
+}
+
+// retries reports whether another attempt replaces a run: it has failed because of the cluster, and
+// no user has cancelled or deleted it.
+func (o *Output) retries(run *v1alpha1.Run) bool {
+	return run.Retries() && o.Result != nil && o.Result.Outcome == v1alpha1.OutcomeFailed &&
+		o.Result.Verdict == v1alpha1.VerdictInfrastructure && !o.Deleted && o.Seen.DeletionTimestamp.IsZero() &&
+		o.Seen.Spec.Status == ""
+}
+
+// retry stores that another attempt replaces a run before anything is done for it. The next
+// reconcile creates its PipelineRun.
+func (s *Step) retry(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, failed *v1alpha1.Result) error {
+	before := *run
+	run.Retry(resources.AttemptName(run.Key(), run.Attempt()+1), failed)
+	if err := a.Record.Write(ctx); err != nil { // the next reconcile observes and decides again
+		*run = before
+		return err
+	}
+	s.Metrics.Retried(ctx)
+	a.Wake(0)
+	return nil
 }
 
 // unfinished returns the runs that exist and have no result.
@@ -127,7 +159,7 @@ func (s *Step) Observe(ctx context.Context, in Input) (out Output, err error) {
 	if err != nil {
 		return out, err
 	}
-	if live == nil {
+	if out.Deleted = live == nil; out.Deleted {
 		live = s.Deleted.Get(in.Run.UID)
 	}
 	if live == nil {
@@ -153,7 +185,7 @@ func (s *Step) result(ctx context.Context, in Input, live *pipelinev1.PipelineRu
 	if err != nil {
 		return nil, err
 	}
-	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, &in.Run)
+	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, s.Pods, &in.Run)
 	if err != nil && in.Failing < detailsLimit {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 		before.Runs = append(before.Runs, plan.Run{
 			Pipeline:   run.Pipeline,
 			Namespace:  run.Namespace,
-			Name:       run.Name,
+			Name:       run.Key(),
 			Shown:      plan.Shown{Note: run.Note, LinkParams: run.LinkParams},
 			Secret:     run.Secret,
 			Refused:    refusalOf(&run),

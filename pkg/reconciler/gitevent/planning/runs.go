@@ -26,7 +26,8 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Refused:          run.Refused,
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
-			LinkParams:       run.LinkParams,
+
+			InfrastructureRetries: run.Retries.Most, LinkParams: run.LinkParams,
 		})
 		if run.Unmatched() {
 			runs[i].Refused, runs[i].Result = nil, &v1alpha1.Result{

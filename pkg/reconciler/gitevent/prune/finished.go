@@ -148,6 +148,11 @@ func recorded(event, now *v1alpha1.GitEvent, object *metav1.ObjectMeta) verdict 
 	}
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
+		for _, earlier := range run.Attempts {
+			if earlier.UID == object.UID {
+				return verdict{ended: true, at: completion(earlier.CompletedAt), pipeline: run.Pipeline, final: true}
+			}
+		}
 		if run.UID != object.UID || run.Result == nil || run.Result.Outcome == v1alpha1.OutcomeDeleted {
 			continue
 		}

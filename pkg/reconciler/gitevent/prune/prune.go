@@ -114,7 +114,7 @@ func (s *Step) open(event *v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 func laterEventsPrune(event *v1alpha1.GitEvent, open []*v1alpha1.GitEvent, kept config.Retention) bool {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
-		if _, limited := kept.For(run.MaxKeepRuns); run.UID == "" || !limited {
+		if _, limited := kept.For(run.MaxKeepRuns); !run.Started() || !limited {
 			continue
 		}
 		if !slices.ContainsFunc(open, func(later *v1alpha1.GitEvent) bool {
@@ -135,7 +135,7 @@ func isLater(event, than *v1alpha1.GitEvent) bool {
 func prunes(event *v1alpha1.GitEvent, as *v1alpha1.Run, kept config.Retention) bool {
 	return !event.Settled() && slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
 		_, limited := kept.For(run.MaxKeepRuns)
-		return limited && run.UID != "" && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
+		return limited && run.Started() && run.Namespace == as.Namespace && resources.SamePipeline(run.Pipeline, as.Pipeline)
 	})
 }
 
@@ -157,7 +157,7 @@ func (s *Step) prune(ctx context.Context, a *attempt.Attempt) error {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		keep, limited := a.Config.Retention.For(run.MaxKeepRuns)
-		if run.UID == "" || !limited || keep >= maxListed { // no more are listed, so all are kept
+		if !run.Started() || !limited || keep >= maxListed { // no more are listed, so all are kept
 			continue
 		}
 		old, err := s.excess(ctx, input{a.Event, run, keep, a.Config.SettledRetention, a.Clock.Now(), exceeded})

@@ -209,7 +209,7 @@ func (s *Step) put(ctx context.Context, a *attempt.Attempt, client *provider.Cli
 // is more to report.
 func early(a *attempt.Attempt, check status.Check) bool {
 	for i := range a.Event.Status.Runs {
-		if run := &a.Event.Status.Runs[i]; run.Name == check.Key {
+		if run := &a.Event.Status.Runs[i]; run.Key() == check.Key {
 			return run.Creatable() && a.Waits.Of(v1alpha1.StepCreate+run.Name) == nil
 		}
 	}

@@ -91,7 +91,7 @@ type leftover struct {
 func (l leftover) checks(a *attempt.Attempt) []v1alpha1.Check {
 	all := l.open
 	for _, run := range l.patches {
-		if check := a.Accepted(run.Name); check != nil {
+		if check := a.Accepted(run.Key()); check != nil {
 			kept := v1alpha1.Check{Key: check.Key, Name: check.Name, ID: check.ID, Concluded: check.Concluded}
 			all = append(all, kept)
 		}

@@ -8,7 +8,6 @@ package slotwait
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -97,7 +96,7 @@ func (w *Waiter) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run)
 			w.positions[slot] = i + 1
 		}
 	}
-	if place, known := w.positions[pacv1alpha1.Slot{Run: run.Name, Event: w.a.Event.Name}]; known {
+	if place, known := w.positions[pacv1alpha1.Slot{Run: run.Key(), Event: w.a.Event.Name}]; known {
 		return place
 	}
 	return len(w.positions) + 1
@@ -123,7 +122,7 @@ func (w *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
 		return fault.Operatorf(credentials.ReasonRepositoryGone, "Repository %s/%s is gone", ref.Namespace, ref.Name)
 	}
 	limit := w.limit(repository)
-	if limit == 0 || repository.Status.HasSlot(w.installation, a.Event.Name, run.Name) {
+	if limit == 0 || repository.Status.HasSlot(w.installation, a.Event.Name, run.Key()) {
 		return nil
 	}
 	before := ""
@@ -151,7 +150,7 @@ func (w *Waiters) invalid(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	if err != nil {
 		return err
 	}
-	manifest, err := a.StoredPlan.Manifest(ctx, run.Name)
+	manifest, err := a.Manifest(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -210,8 +209,12 @@ func (w *Waiters) Changed(before, after any, wake func(event string, after time.
 func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	says := map[pacv1alpha1.Slot]string{}
 	for _, event := range events {
+		keys := map[string]string{}
+		for i := range event.Status.Runs {
+			keys[v1alpha1.StepCreate+event.Status.Runs[i].Name] = event.Status.Runs[i].Key()
+		}
 		for _, wait := range event.Status.Waits {
-			if run, creates := strings.CutPrefix(wait.Step, v1alpha1.StepCreate); creates {
+			if run, creates := keys[wait.Step]; creates {
 				says[pacv1alpha1.Slot{Run: run, Event: event.Name}] = wait.Message
 			}
 		}

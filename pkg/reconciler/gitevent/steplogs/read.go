@@ -53,6 +53,8 @@ type Request struct {
 	UID             types.UID
 	// Secret is the name of the git-auth secret that the run mounts; "" if there is none.
 	Secret string
+	// Tasks is true if the PipelineRun says that it has had tasks.
+	Tasks bool
 	// Values are secret values that the run was given as params.
 	Values []string
 	// Steps is the most steps, and Lines the most lines of one. Bytes returns how many bytes one of
@@ -71,7 +73,7 @@ type failedStep struct {
 // run is what is known of a run's TaskRuns and pods.
 type run struct {
 	Request
-	known    bool // it has a TaskRun
+	exists   bool // it has a TaskRun
 	steps    []failedStep
 	taskRuns map[types.UID]*taskRun
 	pods     map[string]types.UID // the TaskRuns of the pods that exist
@@ -96,7 +98,7 @@ func (r *Reader) Read(ctx context.Context, request Request) (log v1alpha1.RunLog
 		return missing(request.Namespace, err)
 	}
 	if len(found.steps) == 0 {
-		if !found.known {
+		if request.Tasks && !found.exists {
 			log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
 		}
 		return log, false
@@ -115,39 +117,6 @@ func (r *Reader) Read(ctx context.Context, request Request) (log v1alpha1.RunLog
 	return log, err != nil
 }
 
-// hiddenError is the error of a log that must not be shown.
-type hiddenError struct {
-	missing v1alpha1.MissingLog
-	again   bool
-}
-
-func (h *hiddenError) Error() string { return string(h.missing.Reason) + ": " + h.missing.Object }
-
-// missing returns a log that says why it is not there.
-func missing(namespace string, err error) (log v1alpha1.RunLog, again bool) {
-	if hidden := (*hiddenError)(nil); errors.As(err, &hidden) {
-		log.Missing = &hidden.missing
-		return log, hidden.again
-	}
-	reason, again := reasonOf(err)
-	log.Missing = &v1alpha1.MissingLog{Reason: reason}
-	if reason == v1alpha1.LogForbidden {
-		log.Missing.Object = namespace
-	}
-	return log, again
-}
-
-// reasonOf returns what an error means. Only the cluster's own answers are final.
-func reasonOf(err error) (reason v1alpha1.MissingReason, again bool) {
-	switch {
-	case apierrors.IsForbidden(err):
-		return v1alpha1.LogForbidden, false
-	case apierrors.IsNotFound(err), apierrors.IsBadRequest(err): // the latter is a container that the kubelet has not
-		return v1alpha1.LogGone, false
-	}
-	return v1alpha1.LogUnavailable, !errors.Is(err, errTooLong)
-}
-
 // readTaskRuns reads the TaskRuns that the run owns. Users in the namespace may label others as the
 // run's.
 func (r *Reader) readTaskRuns(ctx context.Context, found *run) error {
@@ -155,7 +124,7 @@ func (r *Reader) readTaskRuns(ctx context.Context, found *run) error {
 		if owner := metav1.GetControllerOf(t); owner == nil || owner.UID != found.UID {
 			return
 		}
-		found.known = true
+		found.exists = true
 		if t.Status.PodName == "" {
 			return
 		}

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/logging"
 
@@ -134,7 +135,7 @@ func (s *Step) read(
 	steps, bytes := v1alpha1.LogLimit(&a.Event.Status)
 	request := Request{
 		Namespace: run.Namespace, Name: run.Name, UID: run.UID, Secret: run.Secret, Values: values,
-		Steps: steps, Lines: a.Config.LogSnippet.Lines, Bytes: bytes,
+		Tasks: hasTasks(a.Seen[run.Name]), Steps: steps, Lines: a.Config.LogSnippet.Lines, Bytes: bytes,
 	}
 	// A process that takes over tries at least once.
 	left := max(attemptLimit, run.Result.Log.Until.Sub(a.Clock.Now()))
@@ -149,6 +150,10 @@ func (s *Step) read(
 	s.reads[a.Event.Name][run.Name] = r
 	go s.run(ctx, a.Event.Name, request, r)
 	return r, true
+}
+
+func hasTasks(run *pipelinev1.PipelineRun) bool {
+	return run != nil && len(run.Status.ChildReferences) > 0
 }
 
 // run reads a log. A panic costs the log alone: the verdict must not wait for a defect here.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"net/url"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // reason is the reason of the result of a run whose event was deleted.
@@ -26,13 +28,30 @@ func recorded(event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) *v1al
 		return nil
 	}
 	for _, known := range event.Status.Runs {
-		if known.Namespace == run.Namespace && known.Name == run.Name && known.UID == run.UID && known.Result != nil {
+		if known.Namespace == run.Namespace && known.Result != nil && isOf(run, &known) {
 			event = event.DeepCopy()
 			event.Status.Runs = []v1alpha1.Run{known}
 			return event
 		}
 	}
 	return nil
+}
+
+// isOf reports whether a PipelineRun is that of an attempt of a run.
+func isOf(object *metav1.PartialObjectMetadata, run *v1alpha1.Run) bool {
+	return object.Name == run.Name && object.UID == run.UID ||
+		slices.ContainsFunc(run.Attempts, func(earlier v1alpha1.FailedAttempt) bool {
+			return object.Name == earlier.Name && object.UID == earlier.UID
+		})
+}
+
+// earlierThan returns the first attempt that the name of a PipelineRun says there was before it.
+func earlierThan(run *metav1.PartialObjectMetadata) []v1alpha1.FailedAttempt {
+	first := resources.FirstName(&run.ObjectMeta, run.Labels[plumbline.InstallationLabel])
+	if first == run.Name {
+		return nil
+	}
+	return []v1alpha1.FailedAttempt{{Name: first}}
 }
 
 // eventOf returns an event that has only the end of a run left to report. It is not stored. The
@@ -63,6 +82,7 @@ func eventOf(
 					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so Plumbline does not follow PipelineRun " + run.Name +
 						" any more. The PipelineRun itself was left as it is.",
 				},
+				Attempts: earlierThan(run),
 			}},
 		},
 	}

@@ -199,7 +199,7 @@ func (c *Closer) labelReported(ctx context.Context, service provider.Provider, r
 // leaveSecret makes the run the owner of its git-auth Secret, as its event would have done. The
 // Secret would otherwise stay with the Repository when the run is deleted.
 func (c *Closer) leaveSecret(ctx context.Context, run *v1alpha1.Run) error {
-	name := resources.SecretName(run.Name)
+	name := resources.SecretName(run.Key())
 	_, err := c.Secrets.Secrets(run.Namespace).
 		Patch(ctx, name, types.MergePatchType, resources.SecretOwnedByRunPatch(run, false), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {

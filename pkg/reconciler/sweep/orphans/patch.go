@@ -22,11 +22,12 @@ func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav
 		return nil
 	}
 	c.backOff(string(run.UID), retryAtMost)
-	id, at := "", slices.IndexFunc(event.Status.Checks, func(c v1alpha1.Check) bool { return c.Key == run.Name })
+	key := of.Status.Runs[0].Key()
+	id, at := "", slices.IndexFunc(event.Status.Checks, func(c v1alpha1.Check) bool { return c.Key == key })
 	if at >= 0 {
 		id = event.Status.Checks[at].ID
 	}
-	if err := c.labelReported(ctx, service, &of.Status.Runs[0], id); err != nil {
+	if err := c.labelReported(ctx, service, &v1alpha1.Run{Namespace: run.Namespace, Name: run.Name}, id); err != nil {
 		return fmt.Errorf("for settled GitEvent %s: %w", event.Name, err)
 	}
 	if at < 0 {

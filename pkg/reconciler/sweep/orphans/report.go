@@ -114,7 +114,7 @@ func (c *Closer) reportOpen(ctx context.Context, event *v1alpha1.GitEvent, servi
 func (c *Closer) labelRun(ctx context.Context, service provider.Provider, event *v1alpha1.GitEvent, name, id string) {
 	for i := range event.Status.Runs {
 		run := &event.Status.Runs[i]
-		if run.Name != name || run.UID == "" {
+		if run.Key() != name || run.UID == "" {
 			continue
 		}
 		if err := c.label(ctx, service, run, id); err != nil {
@@ -137,7 +137,7 @@ func (c *Closer) report(ctx context.Context, event *v1alpha1.GitEvent, id string
 		return "", err
 	}
 	for _, check := range desired(ctx, event) {
-		of := check.Key == event.Status.Runs[0].Name
+		of := check.Key == event.Status.Runs[0].Key()
 		check.OnlyOpen = onlyOpen || !of // other checks may not exist, or may have ended
 		known := ""
 		if of {
