@@ -19,8 +19,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/runtime/openshift"
 )
 
-// The controller's account finds the console of OpenShift without a right of config/: OpenShift lets
-// every account get the ConfigMap, and none watch it.
+// The controller's account finds the console of OpenShift without a right of config/: OpenShift
+// lets every account get the ConfigMap, and none watch it.
 func TestOpenShiftConsoleIsFound(t *testing.T) {
 	const namespace, name, url = "openshift-config-managed", "console-public", "https://console.apps.example.com"
 	ctx := within(t)
