@@ -28,6 +28,7 @@ type report struct {
 // final is the data of final.md; its values are HTML.
 type final struct {
 	Namespace, Run   string
+	Archive          string
 	Rows             []string
 	Message, Failure string
 	Ended            string // how a cancelled run ended, which its tasks may not show yet
@@ -37,6 +38,7 @@ func (r *report) text(condition *apis.Condition) string {
 	f := final{
 		Namespace: anchor(r.links.Namespace, r.pr.Namespace),
 		Run:       anchor(r.links.Run, r.pr.Name),
+		Archive:   archive(r.links.Archive, r.pr.Name),
 		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
 	}
 	switch r.outcome {
@@ -61,6 +63,14 @@ func (r *report) text(condition *apis.Condition) string {
 	}
 	f.Rows = append(slices.Clone(rows[:kept]), more(len(rows)-kept))
 	return shorten(render("final.md", f), cutMark, r.limit)
+}
+
+// archive links to the archived run, which exists after the PipelineRun was pruned.
+func archive(url, name string) string {
+	if !isWeb(url) {
+		return ""
+	}
+	return anchor(url, name)
 }
 
 func more(n int) string {

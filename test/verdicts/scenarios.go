@@ -49,7 +49,7 @@ func sample() []string {
 func scenarios() []scenario {
 	s := steps()
 	s = append(s, nodes()...)
-	s = append(s, images()...)
+	s = append(s, append(images(), notCreated()...)...)
 	s = append(s, timeouts()...)
 	return append(s, definitions()...)
 }
@@ -154,9 +154,6 @@ func nodes() []scenario {
 
 func images() []scenario {
 	pull := func(name, words string) scenario { return scenario{name, one, []act{{"unit", backOff(words), false}}} }
-	start := func(name, reason, words string) scenario {
-		return scenario{name, one, []act{{"unit", stays(corev1.PodPending, "step-test", waits(reason, words)), false}}}
-	}
 	const head = `failed to resolve reference "IMAGE": `
 	return []scenario{
 		pull("image-not-found", head+`IMAGE: not found`),
@@ -200,6 +197,15 @@ func images() []scenario {
 			"image-disk-full",
 			`failed to extract layer sha256:50aa: write /var/lib/containerd/tmpmounts/x: no space left on device`,
 		),
+	}
+}
+
+// notCreated are scenarios of containers that the kubelet cannot create.
+func notCreated() []scenario {
+	start := func(name, reason, words string) scenario {
+		return scenario{name, one, []act{{"unit", stays(corev1.PodPending, "step-test", waits(reason, words)), false}}}
+	}
+	return []scenario{
 		start(
 			"image-name-invalid",
 			"InvalidImageName",
