@@ -127,6 +127,7 @@ const (
 	textCancelRefused = "It is still running: the request to cancel it has been refused%s (%s) and is retried: %s"
 	textCancelled     = "This run was cancelled: %s."
 	textDeleted       = "PipelineRun %s was deleted"
+	textArchived      = "It may be [in Tekton Results](%s)."
 	textNotCreated    = "PipelineRun %s was not created: %s"
 	textSkipped       = "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed."
 	textUnmatched     = "This change does not start the pipeline. Its annotations do not match:"
