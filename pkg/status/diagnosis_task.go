@@ -26,13 +26,16 @@ const (
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
 	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	pod := "the pod of task " + task
-	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
+	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok && killed(s) {
 		return d
 	}
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
 			return ofAuthor(causeStorage, task)
+		}
+		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor {
+			return unsure(causeEvicted) // a step ended by itself before, or because of it
 		}
 		return ofCluster(causeEvicted)
 	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
@@ -41,6 +44,9 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		}
 		return ofCluster(causeInit, task)
 	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
+		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor { // Tekton names the sidecar first
+			return d
+		}
 		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
 		return ofSteps(task, s, c.Message)
@@ -99,29 +105,21 @@ func (r *report) namedTask(message string) (exists, known bool) {
 // SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
 func signals() []int32 { return []int32{137, 143, 255} }
 
+// failedStep returns the first step that failed, or nil.
+func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
+	for i := range s.Steps {
+		t, why := s.Steps[i].Terminated, s.Steps[i].TerminationReason
+		if t != nil && (t.ExitCode != 0 || t.Reason == "OOMKilled") && why != "Skipped" && why != "Continued" {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
 func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
-	for _, step := range s.Steps {
-		t := step.Terminated
-		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" ||
-			step.TerminationReason == "Skipped" || step.TerminationReason == "Continued" {
-			continue
-		}
-		d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
-		switch {
-		case t.Reason == "OOMKilled":
-			d = ofAuthor(causeMemory, "step", code(step.Name), task)
-		case step.TerminationReason == "TimeoutExceeded":
-			d = ofAuthor(causeStepTimeout, code(step.Name), task)
-		case t.Reason == "ContainerStatusUnknown":
-			d = ofCluster(causeNodeLost)
-		case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
-			d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
-		case slices.Contains(signals(), t.ExitCode):
-			d.Verdict = v1alpha1.VerdictUnknown
-		}
-		d.Step = step.Name
-		return d
+	if step := failedStep(s); step != nil {
+		return ofStep(task, step)
 	}
 	switch {
 	case nodeShutdown.MatchString(message):
@@ -130,12 +128,33 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 		return ofCluster(causeNodeRefused)
 	case nodeEvicts.MatchString(message):
 		return ofCluster(causeEvicted)
-	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, running):
-		return ofCluster(causeNodeLost)
+	case overLimit.MatchString(message):
+		return ofAuthor(causeStorage, task)
 	case pastDeadline.MatchString(message):
 		return ofAuthor(causeTimeout, task)
+	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, running):
+		return ofCluster(causeNodeLost)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
+	t := step.Terminated
+	d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
+	switch {
+	case t.Reason == "OOMKilled":
+		d = ofAuthor(causeMemory, "step", code(step.Name), task)
+	case step.TerminationReason == "TimeoutExceeded":
+		d = ofAuthor(causeStepTimeout, code(step.Name), task)
+	case t.Reason == "ContainerStatusUnknown":
+		d = ofCluster(causeNodeLost)
+	case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
+		d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
+	case slices.Contains(signals(), t.ExitCode):
+		d.Verdict = v1alpha1.VerdictUnknown
+	}
+	d.Step = step.Name
+	return d
 }
 
 // running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the
@@ -153,7 +172,7 @@ func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
 		if t.Reason == "OOMKilled" {
 			d = ofAuthor(causeMemory, "sidecar", code(sidecar.Name), task)
 		}
-		authors := s.TaskSpec != nil && slices.ContainsFunc(s.TaskSpec.Sidecars,
+		authors := s.TaskSpec == nil || slices.ContainsFunc(s.TaskSpec.Sidecars,
 			func(declared pipelinev1.Sidecar) bool { return declared.Name == sidecar.Name })
 		if !authors {
 			d.Verdict = v1alpha1.VerdictInfrastructure
