@@ -24,7 +24,7 @@ demo-time:
 	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
 
 .PHONY: demo
-demo: demo-time binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+demo: demo-time binaries ## pushes to a pull request become truthful checks on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -157,9 +158,18 @@ func (r *report) failing() []*pipelinev1.TaskRun {
 		failed = cancelled
 	}
 	slices.SortStableFunc(failed, func(a, b *pipelinev1.TaskRun) int {
-		return earlier(a.Status.CompletionTime, b.Status.CompletionTime, a.Name, b.Name)
+		return earlier(endedAt(a), endedAt(b), a.Name, b.Name)
 	})
 	return failed
+}
+
+// endedAt returns when a TaskRun finished. Tekton gives those that end with
+// CreateContainerConfigError no completionTime.
+func endedAt(tr *pipelinev1.TaskRun) *metav1.Time {
+	if c := tr.Status.GetCondition(apis.ConditionSucceeded); tr.Status.CompletionTime == nil && !c.IsUnknown() {
+		return &c.LastTransitionTime.Inner
+	}
+	return tr.Status.CompletionTime
 }
 
 // bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in

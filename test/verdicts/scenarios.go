@@ -42,7 +42,7 @@ func sample() []string {
 	return []string{
 		"step-exits-1", "step-oom", "evicted-memory", "init-oom", "sidecar-oom", "node-shutdown-rejected", "pod-gc",
 		"image-not-found", "image-429", "task-timeout-running", "run-timeout-unschedulable", "author-then-evicted",
-		"evicted-then-author", "missing-result", "config-secret-missing", "parameter-missing",
+		"evicted-then-author", "config-then-evicted", "missing-result", "config-secret-missing", "parameter-missing",
 	}
 }
 
@@ -140,6 +140,11 @@ func nodes() []scenario {
 		}},
 		{"evicted-then-author", twoTasks, []act{
 			{"unit", lowMemory(), false}, {"lint", ends("step-test", 1, "Error", ""), false},
+		}},
+		{"config-then-evicted", twoTasks, []act{
+			{"unit", stays(corev1.PodPending, "step-test",
+				waits("CreateContainerConfigError", `secret "deploy-key" not found`)), false},
+			{"lint", lowMemory(), false},
 		}},
 		{"one-fails-one-succeeds", twoTasks, []act{
 			{"unit", succeeds(), false}, {"lint", ends("step-test", 1, "Error", ""), false},
