@@ -132,7 +132,9 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 		return ofAuthor(causeStorage, task)
 	case pastDeadline.MatchString(message):
 		return ofAuthor(causeTimeout, task)
-	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, running):
+	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, func(step pipelinev1.StepState) bool {
+		return step.Running != nil // the kubelet has not reported its end
+	}):
 		return ofCluster(causeNodeLost)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
@@ -156,10 +158,6 @@ func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
 	d.Step = step.Name
 	return d
 }
-
-// running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the
-// kubelet has not reported its end.
-func running(step pipelinev1.StepState) bool { return step.Running != nil }
 
 // ofSidecars diagnoses a failed sidecar: the author's, or one that Tekton or the cluster added.
 func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
@@ -253,11 +251,8 @@ func ofPull(task, words string) Diagnosis {
 
 // ofStart diagnoses a container that the kubelet could not start.
 func ofStart(pod, words string) Diagnosis {
-	if words = quotes.ReplaceAllString(
-		words,
-		"",
-	); echoesOutage(words) ||
-		strings.Contains(words, "failed to reserve container name") {
+	words = quotes.ReplaceAllString(words, "")
+	if echoesOutage(words) || strings.Contains(words, "failed to reserve container name") {
 		return ofCluster(causeStart, pod)
 	}
 	return unsure(causeStart, pod)
