@@ -127,8 +127,10 @@ func unescape(text []byte) (plain []byte, n int) {
 		if code < 0 {
 			break
 		}
-		if next := rest[5:]; utf16.IsSurrogate(rune(code)) && len(next) > n && next[0] == '\\' && next[n] == 'u' && hex(next[n+1:], 4) >= 0 {
-			return printable(utf16.DecodeRune(rune(code), rune(hex(next[n+1:], 4)))), n + 5 + n + 5
+		if next := rest[5:]; utf16.IsSurrogate(rune(code)) && len(next) > n && next[0] == '\\' && next[n] == 'u' {
+			if second := hex(next[n+1:], 4); second >= 0 {
+				return printable(utf16.DecodeRune(rune(code), rune(second))), n + 5 + n + 5
+			}
 		}
 		return printable(rune(code)), n + 5
 	case 'U':
