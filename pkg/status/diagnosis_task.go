@@ -24,52 +24,80 @@ const (
 
 // ofAttempt diagnoses one attempt of a failed TaskRun.
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
-	pod := "the pod of task " + task
 	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
 		return d
 	}
+	if d, ok := r.ofEnded(tr, s); ok {
+		return d
+	}
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
+	if d, ok := r.ofUnstarted(task, s, c.Reason, c.Message); ok {
+		return d
+	}
+	return ofDefinition(task, c.Reason, c.Message)
+}
+
+// ofEnded diagnoses a TaskRun whose pod ended, or was ended. ok is false for other reasons.
+func (r *report) ofEnded(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) (d Diagnosis, ok bool) {
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
-			return ofAuthor(causeStorage, task)
+			return ofAuthor(causeStorage, task), true
 		}
-		return ofCluster(causeEvicted)
+		return ofCluster(causeEvicted), true
 	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
 		if strings.HasPrefix(c.Message, `init container failed, "working-dir-initializer" `) {
-			return unsure(causeInit, task) // its directory may be the author's
+			return unsure(causeInit, task), true // its directory may be the author's
 		}
-		return ofCluster(causeInit, task)
+		return ofCluster(causeInit, task), true
 	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
-		return ofSidecars(task, s)
+		return ofSidecars(task, s), true
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
-		return ofSteps(task, s, c.Message)
+		return ofSteps(task, s, c.Message), true
 	case pipelinev1.TaskRunReasonCancelled:
 		if !r.timedOut() && tr.Spec.StatusMessage != pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
-			return unsure(causeCancelled, task)
+			return unsure(causeCancelled, task), true
 		}
-		return ofTimeout(task, s, c)
+		return ofTimeout(task, s, c), true
 	case pipelinev1.TaskRunReasonTimedOut:
-		return ofTimeout(task, s, c)
+		return ofTimeout(task, s, c), true
+	}
+	return Diagnosis{}, false
+}
+
+// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start. ok is false for other
+// reasons.
+func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) (d Diagnosis, ok bool) {
+	pod := "the pod of task " + task
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
-		return ofImage(task, c.Message)
+		return ofImage(task, message), true
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
-		if words := waiting(s) + c.Message; echoesOutage(words) || syncTimeout.MatchString(words) {
-			return ofCluster(causeStart, pod)
+		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
+			return ofCluster(causeStart, pod), true
 		}
-		return ofAuthor(causeConfig, task)
+		return ofAuthor(causeConfig, task), true
 	case pipelinev1.TaskRunReasonPodCreationFailed:
-		if exists, known := r.namedTask(c.Message); known && !exists {
-			return ofAuthor(causeNoTask, task)
+		if exists, known := r.namedTask(message); known && !exists {
+			return ofAuthor(causeNoTask, task), true
 		}
-		if match := podErrored.FindStringSubmatch(c.Message); match != nil {
-			return ofStart(pod, match[1])
+		if match := podErrored.FindStringSubmatch(message); match != nil {
+			return ofStart(pod, match[1]), true
 		}
-		return ofCreation(pod, c.Message)
+		return ofCreation(pod, message), true
 	case podAdmissionFailed:
-		return ofAuthor(causeRefused, "Pod Security", pod)
+		return ofAuthor(causeRefused, "Pod Security", pod), true
+	}
+	return Diagnosis{}, false
+}
+
+// ofDefinition diagnoses a TaskRun whose definition Tekton refused or could not fetch, or whose
+// results or sidecars it could not handle.
+func ofDefinition(task, reason, message string) Diagnosis {
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonFailedResolution:
-		if fetchFailed(c.Message) {
+		if fetchFailed(message) {
 			return ofCluster(causeFetch)
 		}
 		return ofAuthor(causeNoTask, task)
@@ -107,19 +135,7 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 			step.TerminationReason == "Skipped" || step.TerminationReason == "Continued" {
 			continue
 		}
-		d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
-		switch {
-		case t.Reason == "OOMKilled":
-			d = ofAuthor(causeMemory, "step", code(step.Name), task)
-		case step.TerminationReason == "TimeoutExceeded":
-			d = ofAuthor(causeStepTimeout, code(step.Name), task)
-		case t.Reason == "ContainerStatusUnknown":
-			d = ofCluster(causeNodeLost)
-		case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
-			d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
-		case slices.Contains(signals(), t.ExitCode):
-			d.Verdict = v1alpha1.VerdictUnknown
-		}
+		d := ofStep(task, &step)
 		d.Step = step.Name
 		return d
 	}
@@ -136,6 +152,26 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 		return ofAuthor(causeTimeout, task)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// ofStep diagnoses a step that failed.
+func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
+	t, name := step.Terminated, code(step.Name)
+	switch {
+	case t.Reason == "OOMKilled":
+		return ofAuthor(causeMemory, "step", name, task)
+	case step.TerminationReason == "TimeoutExceeded":
+		return ofAuthor(causeStepTimeout, name, task)
+	case t.Reason == "ContainerStatusUnknown":
+		return ofCluster(causeNodeLost)
+	case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
+		return unsure(causeStart, "step "+name+" of task "+task)
+	}
+	d := ofAuthor(causeExit, name, task, t.ExitCode)
+	if slices.Contains(signals(), t.ExitCode) {
+		d.Verdict = v1alpha1.VerdictUnknown
+	}
+	return d
 }
 
 // running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the
