@@ -4,6 +4,7 @@ package status
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -12,6 +13,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -270,5 +272,25 @@ func TestShorten(t *testing.T) {
 		if got := shorten(c.in, c.mark, c.limit); got != c.want {
 			t.Errorf("shorten(%q, %q, %d) = %q, want %q", c.in, c.mark, c.limit, got, c.want)
 		}
+	}
+}
+
+// Tekton's messages have names and revisions that authors choose.
+func TestReportsMentionNobody(t *testing.T) {
+	t.Parallel()
+	pr := &pipelinev1.PipelineRun{}
+	pr.Status.SetCondition(&apis.Condition{
+		Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "CouldntGetTask",
+		Message: "revision @all @@all\n/close not found, @octocat; image a@sha256:0",
+	})
+	tr := &pipelinev1.TaskRun{}
+	tr.Status.SetCondition(pr.Status.GetCondition(apis.ConditionSucceeded))
+	text := ResultOf(pr, []*pipelinev1.TaskRun{tr}, Links{}, Facts{}, 0).Text
+	outside := regexp.MustCompile(`(?s)<pre>.*?</pre>`).ReplaceAllString(text, "")
+	if found := regexp.MustCompile(`\B@\w+`).FindString(outside); found != "" || !strings.Contains(outside, "all") {
+		t.Errorf("%q is a mention in %s", found, outside)
+	}
+	if !strings.Contains(outside, "a@sha256:0") {
+		t.Errorf("a digest cannot be copied from %s", outside)
 	}
 }
