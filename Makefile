@@ -24,7 +24,7 @@ demo-time:
 	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
 
 .PHONY: demo
-demo: demo-time binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+demo: demo-time binaries ## pushes to a pull request become truthful checks on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
@@ -34,7 +34,7 @@ timed = @TIMEFORMAT='$(1): %R s, of CPU %U s and %S s of the system'; time $(2)
 # How many failed e2e tests may run once more, alone and three times. CI sets 2; a test that passes then is printed as UNSTEADY.
 RERUN_FAILED ?= 0
 # The packages whose tests start a cluster. They run one at a time, the longest (test/e2e) at the end.
-suites := cluster faults installation campaign docs
+suites := cluster faults verdicts installation campaign docs
 suites_of_all := $(suites) hostile bench
 with_cluster := $(patsubst %,-e /test/%$$,$(suites_of_all) e2e)
 
@@ -124,6 +124,11 @@ FINDINGS ?= .
 .PHONY: hostile
 hostile: binaries ## play each attack for SECONDS_EACH=60 beside a tenant that pushes, after as much quiet (FINDINGS='^(2|14)$$')
 	go run ./test/hostile/cmd/hostile -seconds $(SECONDS_EACH) -only '$(FINDINGS)'
+
+.PHONY: corpus
+corpus: binaries ## let a real Tekton write the statuses of failed PipelineRuns that pkg/status is tested with, and update their verdicts
+	go test ./test/verdicts -update
+	go test ./pkg/status -run TestVerdictsOnCorpus -update
 
 .PHONY: every-call
 every-call: binaries ## fail each call of an event in each way, and kill the controller at each (the ways take turns in make test-all, and a third of that is in make test)

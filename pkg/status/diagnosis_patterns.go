@@ -11,9 +11,10 @@ var (
 	quotes = regexp.MustCompile(`\\?"[^"]*"`)
 
 	// Tekton v1.15.0 pkg/reconciler/taskrun/taskrun.go: checkContainerFailure and
-	// appendPreviousConditionContext.
+	// appendPreviousConditionContext; pkg/pod/status.go: getWaitingMessage.
 	podErrored     = regexp.MustCompile(`(?s)The pod errored with the message: "(.*)\."$`)
 	previousStatus = regexp.MustCompile(`(?s)\nPrevious status: \[(\w+)\] (.*)$`)
+	pendingReason  = regexp.MustCompile(`(?s)^build step "[^"]*" is pending with reason (".*")$`)
 	translation    = regexp.MustCompile(`^translating TaskSpec to Pod: `)
 
 	// Tekton v1.15.0 pkg/reconciler/resolutionrequest/resolutionrequest.go.

@@ -18,15 +18,18 @@ func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok boo
 		if tasksFailed {
 			return Diagnosis{}, false
 		}
-		return ofAuthor(causeRunTimeout), true
+		return r.ofRunTimeout(), true
 	case pipelinev1.PipelineRunReasonCreateRunFailed:
 		return ofCreation("the TaskRun", c.Message), true
 	case pipelinev1.PipelineRunReasonCouldntGetPipeline, pipelinev1.PipelineRunReasonCouldntGetTask,
 		pipelinev1.PipelineRunReasonFailedValidation:
-		if fetchFailed(c.Message) {
+		switch {
+		case fetchFailed(c.Message):
 			return ofCluster(causeFetch), true
+		case reason == pipelinev1.PipelineRunReasonFailedValidation:
+			return ofAuthor(causeInvalidRun, c.Reason), true
 		}
-		return ofAuthor(causeInvalidRun, c.Reason), true
+		return ofAuthor(causeNoDefinition), true
 	case pipelinev1.PipelineRunReasonInvalidTaskResultReference,
 		pipelinev1.PipelineRunReasonInvalidPipelineResultReference, pipelinev1.PipelineRunReasonCouldntGetPipelineResult:
 		return ofAuthor(causeResult), true
@@ -41,6 +44,22 @@ func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok boo
 		}
 	}
 	return Diagnosis{}, false
+}
+
+// ofRunTimeout diagnoses a timeout when no TaskRun has ended because of it yet: Tekton ends the
+// PipelineRun first.
+func (r *report) ofRunTimeout() Diagnosis {
+	for _, tr := range r.taskRuns {
+		c := tr.Status.GetCondition(apis.ConditionSucceeded)
+		if !c.IsUnknown() {
+			continue
+		}
+		if d, ok := ofPending(code(taskName(tr)), c.GetReason(), c.GetMessage()); ok {
+			d.Task, d.TaskRun = taskName(tr), tr.Name
+			return d
+		}
+	}
+	return ofAuthor(causeRunTimeout)
 }
 
 // invalidRuns are the reasons with which Tekton refuses a definition.
@@ -76,7 +95,7 @@ func ofCreation(what, message string) Diagnosis {
 		case isTekton(name):
 			return ofAuthor(causeRefused, "Tekton", what)
 		}
-		return unsure(causeRefused, `the admission webhook "`+name+`"`, what)
+		return ofCluster(causeRefused, `the admission webhook "`+name+`"`, what)
 	}
 	if match := terminating.FindStringSubmatch(words); match != nil {
 		return unsure(causeTerminating, match[1])

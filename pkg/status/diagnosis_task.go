@@ -4,6 +4,7 @@ package status
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -25,6 +26,9 @@ const (
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
 	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	pod := "the pod of task " + task
+	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
+		return d
+	}
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
@@ -40,7 +44,12 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
 		return ofSteps(task, s, c.Message)
-	case pipelinev1.TaskRunReasonTimedOut, pipelinev1.TaskRunReasonCancelled:
+	case pipelinev1.TaskRunReasonCancelled:
+		if !r.timedOut() && tr.Spec.StatusMessage != pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
+			return unsure(causeCancelled, task)
+		}
+		return ofTimeout(task, s, c)
+	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonImagePullFailed:
 		return ofImage(task, c.Message)
@@ -73,6 +82,11 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofCluster(causeStopSidecar, task)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// timedOut reports whether the PipelineRun ended because of its timeout.
+func (r *report) timedOut() bool {
+	return r.pr.Status.GetCondition(apis.ConditionSucceeded).Reason == pipelinev1.PipelineRunReasonTimedOut.String()
 }
 
 // namedTask looks up the Task that Tekton's guess names.
@@ -161,25 +175,39 @@ func ofTimeout(task string, s *pipelinev1.TaskRunStatus, c *apis.Condition) Diag
 		}
 		return ofAuthor(causeTimeout, task)
 	}
-	switch reason, words := previous[1], previous[2]; reason {
+	if d, ok := ofPending(task, previous[1], previous[2]); ok {
+		return d
+	}
+	return unsure(causeTimeout, task)
+}
+
+// ofPending diagnoses a task whose pod did not start, from the condition of its TaskRun at that
+// time. ok is false for other conditions.
+func ofPending(task, reason, words string) (d Diagnosis, ok bool) {
+	if match := pendingReason.FindStringSubmatch(words); match != nil {
+		if unquoted, err := strconv.Unquote(match[1]); err == nil {
+			words = unquoted
+		}
+	}
+	switch reason {
 	case exceededQuota:
-		return ofCluster(causeQuota, "the pod of task "+task)
+		return ofCluster(causeQuota, "the pod of task "+task), true
 	case exceededNodeResources:
-		return ofCluster(causeUnschedulable, task)
+		return ofCluster(causeUnschedulable, task), true
 	case pullImageFailed:
-		return ofPull(task, words)
+		return ofPull(task, words), true
+	case pipelinev1.TaskRunReasonResolvingTaskRef, pipelinev1.TaskRunReasonResolvingStepActionRef:
+		return ofCluster(causeFetch), true
 	case podPending:
 		switch {
 		case missingClaim.MatchString(words):
-			return ofAuthor(causeConfig, task)
+			return ofAuthor(causeConfig, task), true
 		case nodesUnusable.MatchString(words) && !strings.Contains(words, "didn't match"):
-			return ofCluster(causeUnschedulable, task)
+			return ofCluster(causeUnschedulable, task), true
 		}
-		return unsure(causeStart, "the pod of task "+task)
-	case pipelinev1.TaskRunReasonResolvingTaskRef, pipelinev1.TaskRunReasonResolvingStepActionRef:
-		return ofCluster(causeFetch)
+		return unsure(causeStart, "the pod of task "+task), true
 	}
-	return unsure(causeTimeout, task)
+	return Diagnosis{}, false
 }
 
 // ofImage diagnoses an image that the kubelet could not pull.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -28,6 +29,7 @@ type report struct {
 // final is the data of final.md; its values are HTML.
 type final struct {
 	Namespace, Run   string
+	Archive          string
 	Rows             []string
 	Message, Failure string
 	Ended            string // how a cancelled run ended, which its tasks may not show yet
@@ -37,6 +39,7 @@ func (r *report) text(condition *apis.Condition) string {
 	f := final{
 		Namespace: anchor(r.links.Namespace, r.pr.Namespace),
 		Run:       anchor(r.links.Run, r.pr.Name),
+		Archive:   archive(r.links.Archive, r.pr.Name),
 		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
 	}
 	switch r.outcome {
@@ -61,6 +64,14 @@ func (r *report) text(condition *apis.Condition) string {
 	}
 	f.Rows = append(slices.Clone(rows[:kept]), more(len(rows)-kept))
 	return shorten(render("final.md", f), cutMark, r.limit)
+}
+
+// archive links to the archived run, which exists after the PipelineRun was pruned.
+func archive(url, name string) string {
+	if !isWeb(url) {
+		return ""
+	}
+	return anchor(url, name)
 }
 
 func more(n int) string {
@@ -163,9 +174,18 @@ func (r *report) failing() []*pipelinev1.TaskRun {
 		failed = cancelled
 	}
 	slices.SortStableFunc(failed, func(a, b *pipelinev1.TaskRun) int {
-		return earlier(a.Status.CompletionTime, b.Status.CompletionTime, a.Name, b.Name)
+		return earlier(endedAt(a), endedAt(b), a.Name, b.Name)
 	})
 	return failed
+}
+
+// endedAt returns when a TaskRun finished. Tekton gives those that end with
+// CreateContainerConfigError no completionTime.
+func endedAt(tr *pipelinev1.TaskRun) *metav1.Time {
+	if c := tr.Status.GetCondition(apis.ConditionSucceeded); tr.Status.CompletionTime == nil && !c.IsUnknown() {
+		return &c.LastTransitionTime.Inner
+	}
+	return tr.Status.CompletionTime
 }
 
 // bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in

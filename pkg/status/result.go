@@ -24,6 +24,9 @@ type Facts struct {
 	// TaskExists reports whether a Task exists, by its name or by "namespace/name"; an absent key
 	// means that this was not looked up.
 	TaskExists map[string]bool
+	// Pods are the statuses of the Pods of TaskRuns for which NeedsPod is true, by the Pod's name. A
+	// Pod that is gone or that may not be read is absent.
+	Pods map[string]*corev1.PodStatus
 }
 
 // ResultOf returns the terminal state of a PipelineRun, or nil while it has none: only its

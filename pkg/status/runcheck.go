@@ -55,6 +55,10 @@ func (in Input) ended(c *Check, run RunState) {
 	case c.Text != "":
 	case result.Outcome == v1alpha1.OutcomeDeleted:
 		c.Text, c.Words = fmt.Sprintf(textDeleted, plain(run.Run.Name)), wordsDeleted
+		if url := target(run.Links.Archive); url != "" {
+			c.Text += ". " + fmt.Sprintf(textArchived, url)
+			c.DetailsURL = run.Links.Archive // the console has no page of it any more
+		}
 	case run.Run.UID == "":
 		c.Words = cmp.Or(result.Message, result.Reason)
 		c.Text = fmt.Sprintf(textNotCreated, plain(run.Run.Name), code(c.Words))

@@ -4,6 +4,8 @@ package status
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -33,6 +35,8 @@ const (
 const (
 	titleFailedBy = "Failed: %s"
 	titleCluster  = "Cluster problem: %s. Your change is not the cause."
+	// titleLimit is for rules and limits of the cluster: the change may have asked for too much.
+	titleLimit = "Cluster problem: %s."
 )
 
 // What a check says of attempts that the cluster made fail.
@@ -48,10 +52,21 @@ func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	switch {
 	case cause == "":
 		return titleFailed
+	case verdict == v1alpha1.VerdictInfrastructure && isLimit(cause):
+		return fmt.Sprintf(titleLimit, cause)
 	case verdict == v1alpha1.VerdictInfrastructure:
 		return fmt.Sprintf(titleCluster, cause)
 	}
 	return fmt.Sprintf(titleFailedBy, cause)
+}
+
+// isLimit reports whether a cause is a rule or a limit of the cluster.
+func isLimit(cause string) bool {
+	return slices.ContainsFunc([]string{causeRefused, causeQuota, causeUnschedulable}, func(limit string) bool {
+		before, after, _ := strings.Cut(limit, "%s")
+		between, _, _ := strings.Cut(after, "%s")
+		return strings.HasPrefix(cause, before) && strings.Contains(cause, between)
+	})
 }
 
 // What failed, in a few words: the causes in these titles. Titles that blame the cluster have no
@@ -62,12 +77,14 @@ const (
 	causeMemory        = "%s %s of task %s ran out of memory"
 	causeSidecar       = "sidecar %s of task %s exited with code %d"
 	causeTimeout       = "task %s exceeded the timeout"
+	causeCancelled     = "task %s was cancelled"
 	causeRunTimeout    = "the pipeline exceeded its timeout"
 	causeStorage       = "the pod of task %s used more storage than its limit"
 	causeConfig        = "the pod of task %s refers to something that does not exist or is invalid"
 	causeNoImage       = "an image of task %s does not exist or may not be pulled"
 	causeImage         = "an image of task %s could not be pulled"
 	causeNoTask        = "the definition of task %s was not found"
+	causeNoDefinition  = "the definition of the pipeline or of a task was not found"
 	causeInvalidTask   = "task %s is invalid"
 	causeInvalidRun    = "the pipeline is invalid (%s)"
 	causeResult        = "a result is missing"
@@ -77,6 +94,7 @@ const (
 	causeStart         = "%s did not start"
 	causeTerminating   = "namespace %s is being deleted"
 	causeEvicted       = "pod evicted"
+	causePreempted     = "pod preempted"
 	causeNodeLost      = "node lost"
 	causeShutdown      = "node shut down"
 	causeNodeRefused   = "a node rejected the pod"
@@ -114,6 +132,7 @@ const (
 	textCancelRefused = "The cluster has refused this%s. Plumbline keeps trying; until then the run continues. %s"
 	textCancelled     = "This run was cancelled: %s."
 	textDeleted       = "PipelineRun %s was deleted"
+	textArchived      = "It may be [in Tekton Results](%s)."
 	textNotCreated    = "PipelineRun %s was not created: %s"
 	textSkipped       = "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed."
 	textUnmatched     = "This change does not start the pipeline. Its annotations do not match:"

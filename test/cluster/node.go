@@ -166,6 +166,8 @@ func (n *node) step(ctx context.Context, key string, pod *corev1.Pod) error {
 		return pods.Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
 		})
+	case pod.Annotations[ByHandAnnotation] == "true":
+		return nil
 	case pod.Spec.NodeName == "":
 		return pods.Bind(ctx, &corev1.Binding{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},

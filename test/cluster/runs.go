@@ -26,6 +26,9 @@ const (
 	// HoldAnnotation with the value "true" keeps every task running until
 	// Release, or until somebody takes the annotation off the pod.
 	HoldAnnotation = "test.plumbline.dev/hold"
+	// ByHandAnnotation with the value "true" leaves the scheduling and the status of every pod to the
+	// test.
+	ByHandAnnotation = "test.plumbline.dev/by-hand"
 	// LogAnnotation is what each container writes. In it, <secret NAME/KEY> is a value of a Secret
 	// of the namespace, and <base64 NAME/KEY> is its encoding.
 	LogAnnotation = "test.plumbline.dev/log"

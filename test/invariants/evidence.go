@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
@@ -24,7 +25,7 @@ import (
 // on.
 type Evidence struct {
 	Events     []v1alpha1.GitEvent
-	Planned    map[string]v1alpha1.Run // by PipelineRun name
+	Planned    map[string]v1alpha1.Run // by the name of the first PipelineRun
 	Live       []pipelinev1.PipelineRun
 	Gone       []pipelinev1.PipelineRun // that Remember was told of
 	Deliveries []Delivery
@@ -106,8 +107,8 @@ func (e *Evidence) join() {
 		names[digestOf(event.Name)] = event.Name
 		names[digestOf(status.ApprovalID(&event))] = status.ApprovalID(&event)
 		for _, run := range event.Status.Runs {
-			e.Planned[run.Name] = run
-			names[digestOf(run.Name)] = run.Name
+			e.Planned[run.Key()] = run
+			names[digestOf(run.Key())] = run.Key()
 		}
 	}
 	for i := range e.Writes {
@@ -116,6 +117,25 @@ func (e *Evidence) join() {
 	for i := range e.Checks {
 		e.Checks[i].ExternalID = cmp.Or(names[e.Checks[i].ExternalID], e.Checks[i].ExternalID)
 	}
+}
+
+// attemptOf returns which attempt of which planned run has a PipelineRun of this name, and the UID
+// that the event has recorded for it; 0 if none has.
+func (e *Evidence) attemptOf(made *pipelinev1.PipelineRun) (run v1alpha1.Run, uid types.UID, attempt int) {
+	for _, run := range e.Planned {
+		if run.Namespace != made.Namespace {
+			continue
+		}
+		if run.Name == made.Name {
+			return run, run.UID, run.Attempt()
+		}
+		for i, earlier := range run.Attempts {
+			if earlier.Name == made.Name {
+				return run, earlier.UID, i + 1
+			}
+		}
+	}
+	return run, "", 0
 }
 
 // Never returns the permanent violations: of I-2, I-3, I-4 and I-7. Those of I-3 and I-4 are final

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -255,13 +256,13 @@ func (h *History) broke(invariant, subject, format string, args ...any) {
 // recordsStay is I-1 over time: what an event has recorded of a run does not disappear from it.
 func (h *History) recordsStay(v cluster.Version, before, after *v1alpha1.GitEvent) {
 	for _, was := range before.Status.Runs {
-		i := slices.IndexFunc(after.Status.Runs, func(r v1alpha1.Run) bool { return r.Name == was.Name })
+		i := slices.IndexFunc(after.Status.Runs, func(r v1alpha1.Run) bool { return r.Key() == was.Key() })
 		switch {
-		case was.UID == "" && was.Result == nil: // it may be planned anew
+		case !was.Started() && was.Result == nil: // it may be planned anew
 		case i < 0:
 			h.broke("I-1", was.Name, "GitEvent %s does not know its run %s any more at resource version %d", v.Name, was.Name,
 				v.Revision)
-		case was.UID != "" && after.Status.Runs[i].UID != was.UID:
+		case was.UID != "" && !slices.Contains(uidsOf(&after.Status.Runs[i]), was.UID):
 			h.broke("I-1", was.Name, "GitEvent %s takes back at resource version %d that its run %s is there", v.Name,
 				v.Revision, was.Name)
 		case was.Result != nil && after.Status.Runs[i].Result == nil:
@@ -269,6 +270,15 @@ func (h *History) recordsStay(v cluster.Version, before, after *v1alpha1.GitEven
 				was.Name)
 		}
 	}
+}
+
+// uidsOf returns the UIDs of the PipelineRuns of a run.
+func uidsOf(run *v1alpha1.Run) []types.UID {
+	all := []types.UID{run.UID}
+	for _, earlier := range run.Attempts {
+		all = append(all, earlier.UID)
+	}
+	return all
 }
 
 // Never returns the permanent violations.

@@ -5,6 +5,7 @@ package invariants
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"knative.dev/pkg/apis"
@@ -35,7 +36,7 @@ func (e *Evidence) Accounted() (broken []Violation) {
 				broken = append(broken, Violated("I-1", event.Name, "GitEvent %s has no disposition; it waits: %v", event.Name,
 					event.Status.Waits))
 			}
-			if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.UID != "" }) {
+			if slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Started() }) {
 				withRuns++
 			}
 		}
@@ -66,8 +67,9 @@ func (e *Evidence) acknowledged() map[string]bool {
 	return out
 }
 
-// Once is I-2: at most one PipelineRun for each delivery and pipeline, each planned by an event,
-// and the one that the event recorded.
+// Once is I-2: at most one PipelineRun for each delivery, pipeline and attempt, each planned by an
+// event, and the one that the event recorded. An attempt that another one has replaced has failed,
+// and no step of it exited with a code.
 func (e *Evidence) Once() (broken []Violation) {
 	deliveries := map[string]string{}
 	for _, event := range e.Events {
@@ -76,17 +78,21 @@ func (e *Evidence) Once() (broken []Violation) {
 	made := map[string]string{}
 	for _, run := range e.Made() {
 		delivery, known := deliveries[run.Labels[plumbline.EventLabel]]
-		planned, ours := e.Planned[run.Name]
-		if !known || !ours {
+		planned, uid, attempt := e.attemptOf(&run)
+		if !known || attempt == 0 {
 			broken = append(broken, Violated("I-2", run.Name, "no GitEvent has planned PipelineRun %s/%s", run.Namespace,
 				run.Name))
 			continue
 		}
-		if planned.UID != "" && planned.UID != run.UID {
+		if uid != "" && uid != run.UID {
 			broken = append(broken, Violated("I-2", run.Name, "PipelineRun %s/%s was made a second time", run.Namespace,
 				run.Name))
 		}
-		key := delivery + " " + planned.Pipeline
+		if attempt < planned.Attempt() && !replaceable(&run, planned.Attempts[attempt-1]) {
+			broken = append(broken, Violated("I-2", run.Name, "PipelineRun %s/%s was repeated, and ended as %v", run.Namespace,
+				run.Name, run.Status.GetCondition(apis.ConditionSucceeded)))
+		}
+		key := fmt.Sprintf("%s %s, attempt %d,", delivery, planned.Pipeline, attempt)
 		if other := made[key]; other != "" {
 			broken = append(broken, Violated("I-2", run.Name, "delivery and pipeline %s have the PipelineRuns %s and %s", key,
 				other, run.Name))
@@ -94,6 +100,14 @@ func (e *Evidence) Once() (broken []Violation) {
 		made[key] = run.Name
 	}
 	return broken
+}
+
+// replaceable reports whether another attempt may follow a PipelineRun: it has failed, it was not
+// cancelled, and no step of the author failed.
+func replaceable(run *pipelinev1.PipelineRun, recorded v1alpha1.FailedAttempt) bool {
+	condition := run.Status.GetCondition(apis.ConditionSucceeded)
+	return condition.IsFalse() && condition.Reason == pipelinev1.PipelineRunReasonFailed.String() &&
+		run.Spec.Status == "" && !strings.Contains(recorded.Cause, "exited with code")
 }
 
 // Failures is I-3, over every write that the forge received.

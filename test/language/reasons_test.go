@@ -166,6 +166,8 @@ func reasonOf(call *ast.CallExpr) (class string, reason, message ast.Expr) {
 	case of != nil && of.Name == "fault" && len(call.Args) > 1 &&
 		slices.Contains([]string{"Transientf", "Operatorf", "Invalidf", "Ignoredf"}, name):
 		return strings.TrimSuffix(name, "f"), call.Args[0], call.Args[1]
+	case slices.Contains([]string{"NormalEvent", "normal", "WarningEvent", "warning"}, name) && len(call.Args) == 2:
+		return "Event", call.Args[0], call.Args[1]
 	case (name == "MarkFalse" || name == "MarkUnknown") && len(call.Args) > 2:
 		return strings.TrimPrefix(name, "Mark"), call.Args[1], call.Args[2]
 	}

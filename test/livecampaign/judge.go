@@ -4,6 +4,7 @@ package livecampaign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,11 +155,11 @@ func (j *judge) once(run pipelinev1.PipelineRun, events map[string]v1alpha1.GitE
 	if planned == nil {
 		return broken("was not planned by its event %s", name)
 	}
-	if planned.UID != "" && planned.UID != run.UID {
+	if earlier := run.Name != planned.Name; !earlier && planned.UID != "" && planned.UID != run.UID {
 		return broken("was made a second time: its event %s knows of UID %s, and it has %s", name, planned.UID, run.UID)
 	}
 	definition := strings.TrimPrefix(run.Annotations[plumbline.RunKeyAnnotation], event.Namespace+"/"+event.Name+"/")
-	key := event.Spec.DeliveryKey + " " + definition
+	key := event.Spec.DeliveryKey + " " + definition + " " + run.Labels[plumbline.AttemptLabel]
 	if other, made := j.made[key]; made && other != run.UID {
 		return broken("is the second one of delivery %s and %s", event.Spec.DeliveryKey, definition)
 	}
@@ -180,7 +181,7 @@ func (j *judge) never(event v1alpha1.GitEvent) (broken []Violation) {
 				},
 			)
 		}
-		if check := checkOf(event, run.Name); check != nil && check.Concluded && !over(run) {
+		if check := checkOf(event, run.Key()); check != nil && check.Concluded && !over(run) {
 			broken = append(
 				broken,
 				Violation{
@@ -261,8 +262,10 @@ func over(run v1alpha1.Run) bool { return run.Refused != nil || run.Result != ni
 
 func runOf(event v1alpha1.GitEvent, name string) *v1alpha1.Run {
 	for i := range event.Status.Runs {
-		if event.Status.Runs[i].Name == name {
-			return &event.Status.Runs[i]
+		run := &event.Status.Runs[i]
+		if run.Name == name ||
+			slices.ContainsFunc(run.Attempts, func(a v1alpha1.FailedAttempt) bool { return a.Name == name }) {
+			return run
 		}
 	}
 	return nil

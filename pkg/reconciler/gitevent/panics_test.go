@@ -27,9 +27,18 @@ func (w *env) reconcileTelling(told *[]string) error {
 	r.state.Recorder = recorder
 	err := r.Reconcile(context.Background(), system+"/push-1")
 	for len(recorder.Events) > 0 {
-		*told = append(*told, <-recorder.Events)
+		if event := <-recorder.Events; !isFact(event) {
+			*told = append(*told, event)
+		}
 	}
 	return err
+}
+
+// isFact reports whether a Kubernetes Event is about what normally happens.
+func isFact(event string) bool {
+	_, reason, _ := strings.Cut(event, " ")
+	reason, _, _ = strings.Cut(reason, " ")
+	return strings.HasPrefix(reason, "Repository") || strings.HasPrefix(reason, "PipelineRun") || reason == "SkipCI"
 }
 
 // B16: an event whose planning panics waits after each panic, is parked after attempt.MaxPanics of

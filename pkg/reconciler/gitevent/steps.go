@@ -69,7 +69,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 		},
 		Create: create.New(c, o, secrets, with.metrics),
 		Observe: &observe.Step{
-			Tekton: c.Tekton, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted,
+			Tekton: c.Tekton, Pods: c.Kube, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted,
 			Metrics: with.metrics,
 		},
 		Logs:   &steplogs.Step{Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake},

@@ -78,7 +78,8 @@ func cancels(kept, event *v1alpha1.GitEvent) {
 		}
 		kept.Annotations[name] = trimCancellation(event.Annotations[name], ended)
 	}
-	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil || !event.Spec.Closes() {
+	if event.Status.Plan == nil || event.Status.Plan.Cancels == nil ||
+		event.Spec.PullRequest == nil && !event.Spec.Closes() {
 		return
 	}
 	kept.Status.Plan.Cancels = event.Status.Plan.Cancels

@@ -39,6 +39,15 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
+func TestHeadlineOfMergeQueue(t *testing.T) {
+	repo := topic(t, nil)
+	save(t, repo, "github/merge-group-requested.json", githubHeaders+"merge_group")
+	got := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt")
+	if got.code != exitOK || !strings.HasPrefix(got.event, "Merge queue of main, github.com/") {
+		t.Errorf("exit %d: %q %s%s", got.code, got.event, got.out, got.said)
+	}
+}
+
 // On a terminal, lines are wrapped below themselves, and answers and carets have colors.
 func TestTerminal(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/a.yaml": run("a", "on-event: '[push'", "on-target-branch: main")})

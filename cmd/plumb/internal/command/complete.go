@@ -18,11 +18,11 @@ func (w *planner) completeFlags(c *cobra.Command) {
 	functions := map[string]cobra.CompletionFunc{
 		"output":     cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp),
 		"provider":   cobra.FixedCompletions(delivery.Names(), cobra.ShellCompDirectiveNoFileComp),
-		"tag":        w.completed((*worktree.Tree).Tags),
+		"tag":        w.completed(tags),
 		"must-start": w.completed(pipelines),
 	}
 	for _, name := range []string{"base", "head", "push"} {
-		functions[name] = w.completed((*worktree.Tree).Branches)
+		functions[name] = w.completed(branches)
 	}
 	for _, name := range []string{"label", "comment", "sender", "author", "number", "url", "param", "delivery", "context",
 		"namespace", "system-namespace", "global-repository"} {
@@ -35,13 +35,13 @@ func (w *planner) completeFlags(c *cobra.Command) {
 }
 
 // completed returns a completion with names of the working tree. Outside of one there are none.
-func (w *planner) completed(names func(*worktree.Tree, context.Context) ([]string, error)) cobra.CompletionFunc {
+func (w *planner) completed(names func(context.Context, *worktree.Tree) ([]string, error)) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		tree, err := worktree.Open(c.Context(), w.Dir)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all, err := names(tree, c.Context())
+		all, err := names(c.Context(), tree)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -50,7 +50,7 @@ func (w *planner) completed(names func(*worktree.Tree, context.Context) ([]strin
 }
 
 // pipelines returns the names of the pipelines on disk.
-func pipelines(tree *worktree.Tree, ctx context.Context) ([]string, error) {
+func pipelines(ctx context.Context, tree *worktree.Tree) ([]string, error) {
 	files, err := tree.Files(ctx, worktree.OnDisk, plan.Definitions)
 	if err != nil {
 		return nil, err
@@ -63,3 +63,7 @@ func pipelines(tree *worktree.Tree, ctx context.Context) ([]string, error) {
 	}
 	return names, nil
 }
+
+func branches(ctx context.Context, tree *worktree.Tree) ([]string, error) { return tree.Branches(ctx) }
+
+func tags(ctx context.Context, tree *worktree.Tree) ([]string, error) { return tree.Tags(ctx) }

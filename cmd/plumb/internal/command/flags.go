@@ -100,6 +100,16 @@ func (w *planner) checkEvent() error {
 	if err := cmp.Or(w.checkRecorded(), w.checkMatrix()); err != nil {
 		return err
 	}
+	if err := w.checkBranches(); err != nil {
+		return err
+	}
+	return w.checkEmpty(
+		"base", "head", "push", "tag", "sender", "author", "url", "provider", "payload", "headers", "delivery",
+	)
+}
+
+// checkBranches refuses facts of a pull request for a push.
+func (w *planner) checkBranches() error {
 	branch := w.anyGiven("base", "head")
 	switch {
 	case w.matrix:
@@ -112,19 +122,7 @@ func (w *planner) checkEvent() error {
 	case w.given("tag") && w.given("number"):
 		return errors.New("--number is that of a pull request, and --tag pushes a tag: leave one out")
 	}
-	return w.checkEmpty(
-		"base",
-		"head",
-		"push",
-		"tag",
-		"sender",
-		"author",
-		"url",
-		"provider",
-		"payload",
-		"headers",
-		"delivery",
-	)
+	return nil
 }
 
 // checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.

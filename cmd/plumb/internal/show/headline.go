@@ -74,6 +74,8 @@ func subject(result *planning.Result) string {
 			label = " " + labels[len(labels)-1]
 		}
 		return "Label" + label + " on " + pull
+	case spec.Trigger == v1alpha1.TriggerMergeGroup:
+		return "Merge queue of " + target
 	case spec.Closes():
 		return "Closing of " + pull
 	case pull != "":

@@ -106,6 +106,7 @@ func (r *Record) write(ctx context.Context) error {
 	}
 	r.event.ResourceVersion = written.ResourceVersion
 	r.state.Metrics.Recorded(ctx, r.stored, r.event, r.state.Clock.Now())
+	r.addFacts()
 	r.stored = r.event.Status.DeepCopy()
 	r.confirmed, r.unrecorded = asked, time.Time{}
 	r.state.Cache.Put(written, asked)
@@ -116,7 +117,9 @@ func (r *Record) write(ctx context.Context) error {
 			continue
 		}
 		r.state.Recorder.Event(repositoryOf(r.event), corev1.EventTypeWarning, n.wait.Reason, n.message)
-		r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		if !n.fact {
+			r.state.Metrics.Waiting(ctx, n.wait.Step, n.wait.Class, n.wait.Reason)
+		}
 	}
 	r.waits.events = nil
 	return nil

@@ -38,6 +38,8 @@ type kubeEvent struct {
 	message string
 	// normal is true if the wait needs no action by a user.
 	normal bool
+	// fact is true if nothing waits because of it.
+	fact bool
 }
 
 // Run runs a step if it is due, and records what it waits for.

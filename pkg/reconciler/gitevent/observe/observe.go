@@ -11,6 +11,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
@@ -39,6 +40,7 @@ const detailsLimit = 10 * time.Minute
 // Step takes the runs that exist and have no result, and stores the results of the finished ones.
 type Step struct {
 	Tekton tektonv1.TektonV1Interface
+	Pods   corev1client.PodsGetter
 	// Runs is the cache of the PipelineRuns that are not finished and reported.
 	Runs cache.KeyListerGetter
 	// Deleted are finished runs that were deleted.
@@ -141,7 +143,7 @@ func input(a *attempt.Attempt, run *v1alpha1.Run, failing time.Duration) Input {
 		Event:   a.Event.Name,
 		Run:     *run,
 		Seen:    a.Seen[run.Name],
-		Links:   a.Config.Console.Links(run.Namespace, run.Name),
+		Links:   a.Config.Console.Links(*run),
 		MaxText: min(MaxText, v1alpha1.ReportLimit(&a.Event.Status)),
 		Failing: failing,
 	}
@@ -183,7 +185,7 @@ func (s *Step) result(ctx context.Context, in Input, live *pipelinev1.PipelineRu
 	if err != nil {
 		return nil, err
 	}
-	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, &in.Run)
+	taskRuns, facts, err := readTaskRuns(ctx, s.Tekton, s.Pods, &in.Run)
 	if err != nil && in.Failing < detailsLimit {
 		return nil, err
 	}

@@ -9,8 +9,10 @@ import (
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -28,6 +30,7 @@ const limit = 10 * time.Second
 func readTaskRuns(
 	ctx context.Context,
 	tekton tektonv1.TektonV1Interface,
+	pods corev1client.PodsGetter,
 	run *v1alpha1.Run,
 ) ([]*pipelinev1.TaskRun, status.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -40,7 +43,41 @@ func readTaskRuns(
 		}
 	}
 	facts, err := factsOf(ctx, tekton, taskRuns)
+	if err != nil {
+		return taskRuns, facts, err
+	}
+	facts.Pods, err = podsOf(ctx, pods, taskRuns)
 	return taskRuns, facts, err
+}
+
+// maxPods is how many Pods are read for one result. The first failures decide.
+const maxPods = 10
+
+// podsOf reads the Pods that tell why a signal ended a step. Without the right to read Pods, which
+// is optional, such failures are unknown.
+func podsOf(
+	ctx context.Context,
+	pods corev1client.PodsGetter,
+	taskRuns []*pipelinev1.TaskRun,
+) (map[string]*corev1.PodStatus, error) {
+	found := map[string]*corev1.PodStatus{}
+	for _, taskRun := range taskRuns {
+		if len(found) == maxPods || !status.NeedsPod(taskRun) {
+			continue
+		}
+		pod, err := pods.Pods(taskRun.Namespace).Get(ctx, taskRun.Status.PodName, metav1.GetOptions{})
+		switch {
+		case err == nil && metav1.IsControlledBy(pod, taskRun):
+			found[pod.Name] = &pod.Status
+		case err == nil || fault.Gone(err):
+		default:
+			if f := fault.FromKube(fault.VerbRead, err); f.Class != fault.Operator {
+				return found, f
+			}
+			return found, nil
+		}
+	}
+	return found, nil
 }
 
 // factsOf looks up which Tasks that failed TaskRuns refer to exist, so that Tekton's guess about a

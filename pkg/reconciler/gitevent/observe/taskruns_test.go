@@ -34,7 +34,7 @@ func TestHangingListEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 35*time.Second)
 		defer cancel()
-		_, _, err := readTaskRuns(ctx, hanging{}, &v1alpha1.Run{Namespace: "team", Name: "run"})
+		_, _, err := readTaskRuns(ctx, hanging{}, nil, &v1alpha1.Run{Namespace: "team", Name: "run"})
 		if !fault.Is(err, fault.Transient) || ctx.Err() != nil {
 			t.Errorf("%v; the reconcile: %v", err, ctx.Err())
 		}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"slices"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
+	"knative.dev/pkg/apis"
+)
+
+// NeedsPod reports whether only the Pod of a failed TaskRun tells who ended it: a signal ended a
+// step, and Tekton does not repeat that its node was shut down or that the Pod was preempted.
+func NeedsPod(tr *pipelinev1.TaskRun) bool {
+	if !tr.Status.GetCondition(apis.ConditionSucceeded).IsFalse() || tr.Status.PodName == "" {
+		return false
+	}
+	return slices.ContainsFunc(tr.Status.Steps, func(step pipelinev1.StepState) bool {
+		t := step.Terminated
+		return t != nil && t.Reason != "OOMKilled" && slices.Contains(signals(), t.ExitCode)
+	})
+}
+
+// ofPod diagnoses a Pod that the control plane or the kubelet ended, from fields of its status. ok
+// is false if none says so.
+func ofPod(pod *corev1.PodStatus) (d Diagnosis, ok bool) {
+	if pod == nil {
+		return Diagnosis{}, false
+	}
+	reason := pod.Reason
+	for _, c := range pod.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			reason = c.Reason
+		}
+	}
+	switch reason {
+	case corev1.PodReasonPreemptionByScheduler, "Preempting":
+		return ofCluster(causePreempted), true
+	case "DeletionByPodGC", "DeletionByTaintManager", "NodeLost":
+		return ofCluster(causeNodeLost), true
+	case "EvictionByEvictionAPI":
+		return ofCluster(causeEvicted), true
+	case corev1.PodReasonTerminationByKubelet, "NodeShutdown", "Shutdown", "Terminated":
+		if pod.Reason == "Evicted" { // Tekton tells evictions, and whose limit it was
+			return Diagnosis{}, false
+		}
+		return ofCluster(causeShutdown), true
+	}
+	return Diagnosis{}, false
+}
