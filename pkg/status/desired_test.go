@@ -190,26 +190,6 @@ func TestDesiredOpen(t *testing.T) {
 	})
 }
 
-// D5: a run that was to end and goes on says so, also if something keeps it pending.
-func TestDesiredCancelling(t *testing.T) {
-	ends := event(v1alpha1.DispositionRuns)
-	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it"}).CancelsAs("comment-9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends.Annotations = map[string]string{name: value}
-	for _, status := range []pipelinev1.PipelineRunSpecStatus{"", pipelinev1.PipelineRunSpecStatusPending} {
-		pr := pipelineRun(succeeded(corev1.ConditionUnknown, "Any", ""))
-		pr.Spec.Status = status
-		run := RunState{Run: created(), PipelineRun: pr, Refused: waitFor("Operator", "AdmissionDenied", "not now")}
-		got := Desired(Input{Application: "Plumbline CI", Event: ends, Runs: []RunState{run}})[0]
-		golden(t, "check-cancelling", got.Summary+"\n\n"+got.Text)
-		if got.State != InProgress || got.Title != "Cancelling" {
-			t.Errorf("with spec.status %q: %s, %q", status, got.State, got.Title)
-		}
-	}
-}
-
 func checkDesired(t *testing.T, cases []desiredCase) {
 	t.Helper()
 	for _, c := range cases {
@@ -310,18 +290,4 @@ func TestDesiredSkipped(t *testing.T) {
 func noted(run v1alpha1.Run) v1alpha1.Run {
 	run.Note = "The list was cut <b>."
 	return run
-}
-
-func TestConclude(t *testing.T) {
-	for outcome, want := range map[v1alpha1.Outcome]Conclusion{
-		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
-		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
-	} {
-		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
-			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
-		}
-	}
-	if got := conclusionOf(nil); got != "" {
-		t.Errorf("Conclude(nil) = %q", got)
-	}
 }

@@ -110,7 +110,7 @@ func (r *report) failure(condition *apis.Condition) string {
 
 // logOf returns where the whole log of a task is: at the console, or in the cluster.
 func (r *report) logOf(tr *pipelinev1.TaskRun) string {
-	if url := r.link(taskName(tr)); isWeb(url) {
+	if url := r.link(linkOf(tr)); isWeb(url) {
 		return fmt.Sprintf(textLogAt, anchor(url, r.bounded(taskName(tr))))
 	}
 	return fmt.Sprintf(textLogCommand, line(tr.Namespace), line(tr.Name))
