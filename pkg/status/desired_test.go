@@ -84,8 +84,6 @@ func TestDesiredConcluded(t *testing.T) {
 	hostile := refusedRun("AdmissionDenied", "two\n```\nfences <b>&\"quotes\"")
 	hostile.Pipeline = "b<img src=x>`[x](y)@all"
 	checkDesired(t, []desiredCase{
-		{"a run that was pruned too early leads to its archive", RunState{Run: deleted, Links: archiveLinks()}, "Cancelled",
-			Completed, Cancelled, "deleted-archived", "the PipelineRun was deleted"},
 		{"a refusal by the API server is a failure with its words", RunState{
 			Run: refusedRun("AdmissionDenied",
 				`admission webhook "w" denied the request: validation failed: missing field(s): spec.x`), Links: consoleLinks(),
@@ -210,9 +208,6 @@ func checkDesired(t *testing.T, cases []desiredCase) {
 			want.Yields = c.golden == "unmatched"
 			if c.run.Run.UID != "" {
 				want.DetailsURL = c.run.Links.Run
-			}
-			if c.golden == "deleted-archived" {
-				want.DetailsURL = c.run.Links.Archive
 			}
 			got.Summary, got.Text = "", ""
 			if diff := cmp.Diff(want, got); diff != "" {
