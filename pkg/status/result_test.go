@@ -4,7 +4,6 @@ package status
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,7 +12,6 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -275,22 +273,16 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// Tekton's messages have names and revisions that authors choose.
-func TestReportsMentionNobody(t *testing.T) {
-	t.Parallel()
-	pr := &pipelinev1.PipelineRun{}
-	pr.Status.SetCondition(&apis.Condition{
-		Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "CouldntGetTask",
-		Message: "revision @all @@all\n/close not found, @octocat; image a@sha256:0",
-	})
-	tr := &pipelinev1.TaskRun{}
-	tr.Status.SetCondition(pr.Status.GetCondition(apis.ConditionSucceeded))
-	text := ResultOf(pr, []*pipelinev1.TaskRun{tr}, Links{}, Facts{}, 0).Text
-	outside := regexp.MustCompile(`(?s)<pre>.*?</pre>`).ReplaceAllString(text, "")
-	if found := regexp.MustCompile(`\B@\w+`).FindString(outside); found != "" || !strings.Contains(outside, "all") {
-		t.Errorf("%q is a mention in %s", found, outside)
+func TestConclude(t *testing.T) {
+	for outcome, want := range map[v1alpha1.Outcome]Conclusion{
+		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
+		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
+	} {
+		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
+			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
+		}
 	}
-	if !strings.Contains(outside, "a@sha256:0") {
-		t.Errorf("a digest cannot be copied from %s", outside)
+	if got := conclusionOf(nil); got != "" {
+		t.Errorf("Conclude(nil) = %q", got)
 	}
 }

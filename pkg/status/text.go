@@ -24,9 +24,7 @@ type place struct {
 	Link, Console string
 }
 
-type refusal struct{ Pipeline, Name, Namespace, Words, Refuser, Advice string }
-
-type approval struct{ User, Trigger, Why, Commit string }
+type approval struct{ User, Actor, Why, Commit string }
 
 func placeOf(run RunState) place {
 	return place{
