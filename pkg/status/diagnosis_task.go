@@ -22,74 +22,61 @@ const (
 	podPending            = "Pending"
 )
 
-// ofAttempt diagnoses one attempt of a failed TaskRun.
+// ofAttempt diagnoses one attempt of a failed TaskRun: first what ends a pod.
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
 	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
 		return d
 	}
-	if d, ok := r.ofEnded(tr, s); ok {
-		return d
-	}
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
-	if d, ok := r.ofUnstarted(task, s, c.Reason, c.Message); ok {
-		return d
-	}
-	return ofDefinition(task, c.Reason, c.Message)
-}
-
-// ofEnded diagnoses a TaskRun whose pod ended, or was ended. ok is false for other reasons.
-func (r *report) ofEnded(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) (d Diagnosis, ok bool) {
 	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
-			return ofAuthor(causeStorage, task), true
+			return ofAuthor(causeStorage, task)
 		}
-		return ofCluster(causeEvicted), true
+		return ofCluster(causeEvicted)
 	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
 		if strings.HasPrefix(c.Message, `init container failed, "working-dir-initializer" `) {
-			return unsure(causeInit, task), true // its directory may be the author's
+			return unsure(causeInit, task) // its directory may be the author's
 		}
-		return ofCluster(causeInit, task), true
+		return ofCluster(causeInit, task)
 	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
-		return ofSidecars(task, s), true
+		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
-		return ofSteps(task, s, c.Message), true
+		return ofSteps(task, s, c.Message)
 	case pipelinev1.TaskRunReasonCancelled:
 		if !r.timedOut() && tr.Spec.StatusMessage != pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
-			return unsure(causeCancelled, task), true
+			return unsure(causeCancelled, task)
 		}
-		return ofTimeout(task, s, c), true
+		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonTimedOut:
-		return ofTimeout(task, s, c), true
+		return ofTimeout(task, s, c)
 	}
-	return Diagnosis{}, false
+	return r.ofUnstarted(task, s, c.Reason, c.Message)
 }
 
-// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start. ok is false for other
-// reasons.
-func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) (d Diagnosis, ok bool) {
+// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.
+func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
 	pod := "the pod of task " + task
 	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
-		return ofImage(task, message), true
+		return ofImage(task, message)
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
 		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
-			return ofCluster(causeStart, pod), true
+			return ofCluster(causeStart, pod)
 		}
-		return ofAuthor(causeConfig, task), true
+		return ofAuthor(causeConfig, task)
 	case pipelinev1.TaskRunReasonPodCreationFailed:
 		if exists, known := r.namedTask(message); known && !exists {
-			return ofAuthor(causeNoTask, task), true
+			return ofAuthor(causeNoTask, task)
 		}
 		if match := podErrored.FindStringSubmatch(message); match != nil {
-			return ofStart(pod, match[1]), true
+			return ofStart(pod, match[1])
 		}
-		return ofCreation(pod, message), true
+		return ofCreation(pod, message)
 	case podAdmissionFailed:
-		return ofAuthor(causeRefused, "Pod Security", pod), true
+		return ofAuthor(causeRefused, "Pod Security", pod)
 	}
-	return Diagnosis{}, false
+	return ofDefinition(task, reason, message)
 }
 
 // ofDefinition diagnoses a TaskRun whose definition Tekton refused or could not fetch, or whose
