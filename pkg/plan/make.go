@@ -101,8 +101,7 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	return made, nil
 }
 
-// skips reports whether the commit's message keeps the event from starting runs. It does not if a
-// user requests them now, or if a merge queue waits for their checks.
+// skips reports whether the commit skips CI, unless a user or a merge queue requests its checks.
 func (p *planner) skips(head git.Head) bool {
 	return head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() && p.spec.Trigger != v1alpha1.TriggerMergeGroup
 }
