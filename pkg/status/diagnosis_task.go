@@ -22,13 +22,12 @@ const (
 	podPending            = "Pending"
 )
 
-// ofAttempt diagnoses one attempt of a failed TaskRun.
+// ofAttempt diagnoses one attempt of a failed TaskRun: first what ends a pod.
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
-	pod := "the pod of task " + task
 	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok && killed(s) {
 		return d
 	}
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
@@ -57,25 +56,41 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
+	}
+	return r.ofUnstarted(task, s, c.Reason, c.Message)
+}
+
+// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.
+func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
+	pod := "the pod of task " + task
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
-		return ofImage(task, c.Message)
+		return ofImage(task, message)
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
-		if words := waiting(s) + c.Message; echoesOutage(words) || syncTimeout.MatchString(words) {
+		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
 			return ofCluster(causeStart, pod)
 		}
 		return ofAuthor(causeConfig, task)
 	case pipelinev1.TaskRunReasonPodCreationFailed:
-		if exists, known := r.namedTask(c.Message); known && !exists {
+		if exists, known := r.namedTask(message); known && !exists {
 			return ofAuthor(causeNoTask, task)
 		}
-		if match := podErrored.FindStringSubmatch(c.Message); match != nil {
+		if match := podErrored.FindStringSubmatch(message); match != nil {
 			return ofStart(pod, match[1])
 		}
-		return ofCreation(pod, c.Message)
+		return ofCreation(pod, message)
 	case podAdmissionFailed:
 		return ofAuthor(causeRefused, "Pod Security", pod)
+	}
+	return ofDefinition(task, reason, message)
+}
+
+// ofDefinition diagnoses a TaskRun whose definition Tekton refused or could not fetch, or whose
+// results or sidecars it could not handle.
+func ofDefinition(task, reason, message string) Diagnosis {
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonFailedResolution:
-		if fetchFailed(c.Message) {
+		if fetchFailed(message) {
 			return ofCluster(causeFetch)
 		}
 		return ofAuthor(causeNoTask, task)
@@ -119,7 +134,9 @@ func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
 func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
 	if step := failedStep(s); step != nil {
-		return ofStep(task, step)
+		d := ofStep(task, step)
+		d.Step = step.Name
+		return d
 	}
 	switch {
 	case nodeShutdown.MatchString(message):
@@ -140,22 +157,23 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
 }
 
+// ofStep diagnoses a step that failed.
 func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
-	t := step.Terminated
-	d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
+	t, name := step.Terminated, code(step.Name)
 	switch {
 	case t.Reason == "OOMKilled":
-		d = ofAuthor(causeMemory, "step", code(step.Name), task)
+		return ofAuthor(causeMemory, "step", name, task)
 	case step.TerminationReason == "TimeoutExceeded":
-		d = ofAuthor(causeStepTimeout, code(step.Name), task)
+		return ofAuthor(causeStepTimeout, name, task)
 	case t.Reason == "ContainerStatusUnknown":
-		d = ofCluster(causeNodeLost)
+		return ofCluster(causeNodeLost)
 	case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
-		d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
-	case slices.Contains(signals(), t.ExitCode):
+		return unsure(causeStart, "step "+name+" of task "+task)
+	}
+	d := ofAuthor(causeExit, name, task, t.ExitCode)
+	if slices.Contains(signals(), t.ExitCode) {
 		d.Verdict = v1alpha1.VerdictUnknown
 	}
-	d.Step = step.Name
 	return d
 }
 
