@@ -87,7 +87,7 @@ func TestInvalidCommandStartsNothing(t *testing.T) {
 		"/test build biuld": {"UnknownName", "nothing was started"},
 		"/test " + strings.Repeat("b ", 9) + strings.Repeat("y", 300) + many500(): {"UnknownName",
 			"…, x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14, x15, x16, x17, x18 and 482 more. (All: "},
-		"/test\n/cancel": {"ContradictoryCommands", "two different commands, test and cancel"},
+		"/test\n/cancel": {"ContradictoryCommands", "two different commands, /test and /cancel"},
 		`/test a="b`:     {"MalformedCommand", "not closed"},
 		"/test build other=1": {
 			"BadArgument", "the Repository has no param other in spec.params. Those that can be set: version",

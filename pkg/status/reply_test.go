@@ -69,7 +69,7 @@ func TestReplies(t *testing.T) {
 		"reply-moved": {commanded(1, "/ok-to-test",
 			ended("NotApproved", "The head of the pull request was not "+commit+" when the comment was written."))},
 		"reply-two": {commanded(1, "/test", ended("ContradictoryCommands",
-			"the comment has two different commands, test and cancel: nothing was done. Write a comment for each"))},
+			"nothing was done: this comment has two different commands, /test and /cancel. Write one comment for each command"))},
 		"reply-refused": {commanded(1, "/test build", func(s *v1alpha1.GitEventStatus) {
 			started("build")(s)
 			s.Runs[0].Refused = &v1alpha1.Refusal{Message: "no"}

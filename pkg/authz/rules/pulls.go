@@ -78,7 +78,7 @@ func (actorUnlisted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUnlisted) why() string {
-	return "The author of the pull request may start runs by the Repository's settings.policy, but the user who changed it may not."
+	return "Its author may start pipelines by the Repository's settings.policy, but the user who changed it may not."
 }
 
 type actorUntrusted struct{}
@@ -88,7 +88,7 @@ func (actorUntrusted) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUntrusted) why() string {
-	return "The author of the pull request may start runs of this repository, but the user who changed it may not."
+	return "Its author may start pipelines here, but the user who changed it may not."
 }
 
 type actorConfirmed struct{}
@@ -106,7 +106,7 @@ func (actorUnconfirmed) decides(in Input) (Verdict, Question, bool) {
 }
 
 func (actorUnconfirmed) why() string {
-	return "The Git service does not confirm who changed the pull request: it shows no such activity of its branch."
+	return "The Git service does not show who pushed this commit (is the fork private?), so it needs approval."
 }
 
 type listed struct{}

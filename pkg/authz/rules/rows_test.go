@@ -54,7 +54,7 @@ func pulls() map[string]row {
 			reason: "The author of the pull request has no"},
 		"an unconfirmed act of a writer is not approved": {
 			in: fork(), facts: list("author writer", "actor writer"),
-			asked: list("author writer", "actor writer", "actor confirmed"), reason: "shows no such activity"},
+			asked: list("author writer", "actor writer", "actor confirmed"), reason: "does not show who pushed"},
 		"OWNERS name the author and the actor": {
 			in: fork(), facts: list("author owner", "actor owner", "actor confirmed"), want: Allowed,
 			asked: list("author writer", "author owner", "actor writer", "actor owner", "actor confirmed"), reason: "counts as"},

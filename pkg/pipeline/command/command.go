@@ -170,7 +170,7 @@ func (r *reader) begin(kind Kind, err error) error {
 	if r.found.Kind != kind {
 		return fault.Invalidf(
 			ReasonContradictory,
-			"the comment has two different commands, %s and %s: nothing was done. Write a comment for each",
+			"nothing was done: this comment has two different commands, /%s and /%s. Write one comment for each command",
 			r.found.Kind,
 			kind,
 		)

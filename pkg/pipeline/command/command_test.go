@@ -60,8 +60,8 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		kind    Kind
 		message string
 	}{
-		"/test\n/retest":                           {Test, "two different commands, test and retest"},
-		"/cancel\ntext\n/ok-to-test":               {Cancel, "two different commands, cancel and ok-to-test"},
+		"/test\n/retest":                           {Test, "two different commands, /test and /retest"},
+		"/cancel\ntext\n/ok-to-test":               {Cancel, "two different commands, /cancel and /ok-to-test"},
 		"/test a\n/cancel b":                       {Test, "two different commands"},
 		"/ok-to-test abcdef0\n/ok-to-test 1234567": {OkToTest, "two commits"},
 		`/test a="b`:                               {Test, "the quotes around the value of a are not closed"},

@@ -122,7 +122,7 @@ func TestRefusedCancelKeepsTheRunsVerdict(t *testing.T) {
 			}
 			got := w.git.checks["1"]
 			if got.State != status.InProgress || got.Title != "Cancelling" ||
-				!strings.Contains(got.Text, "request to cancel it has been refused since 00:00 UTC on 1 January") {
+				!strings.Contains(got.Text, "The cluster has refused this since 00:00 UTC on 1 January") {
 				t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 			}
 			w.hook = nil

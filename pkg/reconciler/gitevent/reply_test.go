@@ -109,7 +109,7 @@ func TestCommandIsAnswered(t *testing.T) {
 		"started": {"/test", "**member**: `/test` at " + sha + "\n\nStarts `hello`."},
 		"an unknown name": {"/test helo",
 			"`/test helo` at " + sha + "\n\nNothing was started: no pipeline is called helo. Did you mean hello? (All: hello)"},
-		"two commands":          {"/test\n/cancel", "The comment has two different commands, test and cancel"},
+		"two commands":          {"/test\n/cancel", "Nothing was done: this comment has two different commands, /test and /cancel"},
 		"a bad argument":        {"/test hello x=1", "Nothing was started: the Repository has no param x"},
 		"a commit that is none": {"/ok-to-test 1111111111", "commit 1111111111, and the head of the pull request is " + sha},
 		"cancelled":             {"/cancel hello", "runs of `hello` to cancel"},
