@@ -16,11 +16,12 @@ import (
 // showsUnmatched reports whether a pipeline that the event does not start gets a check that says so
 // (settings.unmatched). See docs/adr/0058.
 func (d *draft) showsUnmatched(p match.Pipeline) bool {
-	if d.rerun != nil || d.spec.Comment != nil && !d.startsAll() {
-		return false // a user who requests something gets what was requested, and nothing else
-	}
-	if d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p) {
-		return false // it would count for a pull request that is opened later and changes more
+	// An approval, for example, is all that a commit of an untrusted user gets.
+	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
+	// Otherwise it would count for a pull request that is opened later and changes more.
+	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
+	if d.rerun != nil || d.spec.Comment != nil && !all || ofPulls {
+		return false
 	}
 	switch d.Repository.Spec.Settings.ChecksOfUnmatched() {
 	case pacv1alpha1.UnmatchedPaths:
@@ -29,12 +30,6 @@ func (d *draft) showsUnmatched(p match.Pipeline) bool {
 		return d.spec.EventType != match.LabelEvent && match.Automatic(d.facts.event, p)
 	}
 	return false
-}
-
-// startsAll reports whether a command on a pull request does what the pull request's own event would
-// do. An approval is all that a commit of an untrusted user gets.
-func (d *draft) startsAll() bool {
-	return d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
 }
 
 // addUnmatched adds the runs whose checks say that a pipeline is not started. They are the last, so
