@@ -65,18 +65,15 @@ func (d *draft) leavesChecks(ctx context.Context) bool {
 	if !pushesBranch(d.spec) {
 		return false
 	}
-	if _, queued := match.AsMergeGroup(d.facts.event); queued {
-		return true // the merge group's own event reports
-	}
-	return d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
+	_, queued := match.AsMergeGroup(d.facts.event) // the merge group's own event reports
+	return queued || d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
 }
 
 // knownName returns the name of a definition's check, as far as its placeholders are known now. A
 // name that is too long is returned as it is written.
 func (d *draft) knownName(ctx context.Context, written string) string {
-	scope := d.facts.scope
-	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(written); return err })
-	known := scope.Known(written)
+	_ = d.facts.withFacts(ctx, func() error { _, err := d.facts.scope.Text(written); return err })
+	known := d.facts.scope.Known(written)
 	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
 	if v1alpha1.Length(known) > maxPipelineName {
 		return written
