@@ -48,10 +48,14 @@ func forQueue() []git.File {
 		cel("cel-group", `event == "merge_group" && target_branch == "main" && source_branch.startsWith("gh-readonly-queue/")`),
 		cel("cel-push", `event == "push" && target_branch.startsWith("gh-readonly-queue/main/")`),
 		cel("cel-paths", `event == "push" || event == "merge_group" && "src/**".pathChanged()`),
-		cel("cel-both", `event != "pull_request"`),
+		cel("cel-both", `event in ["push", "merge_group"]`),
+		cel("cel-deploys", `event != "pull_request" && target_branch == "main"`),
+		cel("cel-before", `event != "pull_request" && source_branch.startsWith("gh-readonly-queue/")`),
 	}
 }
 
+// An expression that does not mention merge groups starts nothing for one: it was written for
+// pushes, and may deploy what is not merged yet.
 func TestMergeGroupStartsItsPipelines(t *testing.T) {
 	t.Parallel()
 	w := &env{files: forQueue(), changed: git.Changes{Modified: []string{"src/a.go"}}, skipCI: true}
@@ -83,7 +87,7 @@ func TestPushToMergeQueueStartsOnlyPipelinesOfPushes(t *testing.T) {
 		w := &env{files: forQueue(), changed: git.Changes{Modified: []string{file}}}
 		for _, what := range []pacv1alpha1.Unmatched{"", pacv1alpha1.UnmatchedAll} {
 			made := w.make(t, reporting(queuedPush(), what))
-			if diff := cmp.Diff([]string{"push", "cel-push"}, created(made)); diff != "" || len(unmatched(made)) != 0 {
+			if diff := cmp.Diff([]string{"push", "cel-push", "cel-before"}, created(made)); diff != "" || len(unmatched(made)) != 0 {
 				t.Errorf("%s (-want +got):\n%s\nskipped checks %v", file, diff, unmatched(made))
 			}
 		}

@@ -14,10 +14,13 @@ import (
 )
 
 // showsUnmatched reports whether a pipeline that the event does not start gets a check that says so
-// (settings.unmatched). A user who requests something gets what was requested, and nothing else.
-// See docs/adr/0058.
+// (settings.unmatched). See docs/adr/0058.
 func (d *draft) showsUnmatched(p match.Pipeline) bool {
-	if d.onRequest() || d.spec.Comment != nil {
+	// An approval, for example, is all that a commit of an untrusted user gets.
+	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
+	// Otherwise it would count for a pull request that is opened later and changes more.
+	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
+	if d.rerun != nil || d.spec.Comment != nil && !all || ofPulls {
 		return false
 	}
 	switch d.Repository.Spec.Settings.ChecksOfUnmatched() {
@@ -62,18 +65,15 @@ func (d *draft) leavesChecks(ctx context.Context) bool {
 	if !pushesBranch(d.spec) {
 		return false
 	}
-	if _, queued := match.AsMergeGroup(d.facts.event); queued {
-		return true // the merge group's own event reports
-	}
-	return d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
+	_, queued := match.AsMergeGroup(d.facts.event) // the merge group's own event reports
+	return queued || d.facts.learn(ctx, template.Needs{Pulls: true}) != nil || len(d.pullsOfBranch()) > 0
 }
 
 // knownName returns the name of a definition's check, as far as its placeholders are known now. A
 // name that is too long is returned as it is written.
 func (d *draft) knownName(ctx context.Context, written string) string {
-	scope := d.facts.scope
-	_ = d.facts.withFacts(ctx, func() error { _, err := scope.Text(written); return err })
-	known := scope.Known(written)
+	_ = d.facts.withFacts(ctx, func() error { _, err := d.facts.scope.Text(written); return err })
+	known := d.facts.scope.Known(written)
 	_ = d.facts.truncatedUsed() // what the name used says nothing about the next pipeline
 	if v1alpha1.Length(known) > maxPipelineName {
 		return written

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
+	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
 // unmatched returns the names of the checks that say that a pipeline is not started.
@@ -53,9 +54,10 @@ func monorepo() []git.File {
 		edited(pipeline("branch", "on-path-change: 'src/**'"), "[main]", "[other]"),
 		edited(pipeline("event", "on-path-change: 'src/**'"), "[push]", "[incoming]"),
 		pipeline("elsewhere", "target-namespace: other", "on-path-change: 'src/**'"),
-		cel("cel-paths", `"src/**".pathChanged() && target_branch == "main"`),
-		cel("cel-files", `files.all.exists(f, f == "x") && target_branch == "main"`),
-		cel("cel-branch", `"src/**".pathChanged() && target_branch == "other"`),
+		cel("cel-paths", `event == "push" && "src/**".pathChanged() && target_branch == "main"`),
+		cel("cel-files", `event == "push" && files.all.exists(f, f == "x") && target_branch == "main"`),
+		cel("cel-branch", `event == "push" && "src/**".pathChanged() && target_branch == "other"`),
+		cel("cel-pulls", `"src/**".pathChanged() && target_branch == "main"`),
 		edited(pipeline("by-name"), `    pipelinesascode.tekton.dev/on-event: "[push]"`+"\n", "",
 			`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", ""),
 	}
@@ -76,7 +78,7 @@ func TestUnmatchedPipelinesGetChecks(t *testing.T) {
 				t.Errorf("checks (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff([]string{"docs"}, created(made)); diff != "" || made.Disposition != v1alpha1.DispositionRuns ||
-				!strings.HasPrefix(made.Message, "1 of 11 pipelines") {
+				!strings.HasPrefix(made.Message, "1 of 12 pipelines") {
 				t.Errorf("%s, %s: %s", made.Disposition, made.Message, diff)
 			}
 		})
@@ -92,28 +94,37 @@ func TestUnmatchedPipelinesGetChecks(t *testing.T) {
 func TestUnmatchedChecksAreForOwnEventsOnly(t *testing.T) {
 	t.Parallel()
 	label := func(in plan.Input) plan.Input { in.Event.Spec.EventType = match.LabelEvent; return in }
-	pulls := edited(pipeline("a", "on-path-change: 'src/**'"), "[push]", "[push, pull_request]")
+	const both = "[push, pull_request]"
 	readme := git.Changes{Modified: []string{"README.md"}}
 	for name, c := range map[string]struct {
 		in   plan.Input
 		env  env
 		want []string
+		on   string
 	}{
-		"a pull request":                       {ownBranch(), env{writers: "author"}, []string{"a"}},
-		"a pull request that waits":            {forked(), env{}, nil},
-		"a label":                              {label(ownBranch()), env{writers: "author"}, nil},
-		"a command":                            {commented(), env{writers: "member author", said: "/test", moved: sha}, nil},
-		"a comment":                            {commented(), env{writers: "member author", said: "hello", moved: sha}, nil},
-		"a push":                               {staging(), env{}, []string{"a"}},
-		"a push to the branch of a pull":       {staging(), env{pulls: []git.Pull{ownPull(nil)}}, nil},
-		"a push without an answer about pulls": {staging(), env{pullsErr: down()}, nil},
+		"a pull request":            {ownBranch(), env{writers: "author"}, []string{"a"}, both},
+		"a pull request that waits": {forked(), env{}, nil, both},
+		"an approval": {saying("member"), env{
+			writers: "member", said: "/ok-to-test", moved: sha,
+			records: []history.Record{onRecord("pull-1", sha, 1, v1alpha1.DispositionPending)},
+		}, []string{"a"}, both},
+		"a label":                               {label(ownBranch()), env{writers: "author"}, nil, both},
+		"a command":                             {commented(), env{writers: "member author", said: "/test", moved: sha}, []string{"a"}, both},
+		"a command named":                       {commented(), env{writers: "member author", said: "/test a", moved: sha}, nil, both},
+		"a comment":                             {commented(), env{writers: "member author", said: "hello", moved: sha}, nil, both},
+		"a push":                                {staging(), env{}, []string{"a"}, "[push]"},
+		"a push that a pull request may follow": {staging(), env{}, nil, both},
+		"a push to the branch of a pull":        {staging(), env{pulls: []git.Pull{ownPull(nil)}}, nil, "[push]"},
+		"a push without an answer about pulls":  {staging(), env{pullsErr: down()}, nil, "[push]"},
 		"an incomplete list of files": {
 			ownBranch(), env{writers: "author", changed: git.Changes{Modified: []string{"README.md"}, Truncated: true}}, nil,
+			both,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.env.files = []git.File{edited(pulls, "[main]", "[main, staging]")}
+			a := pipeline("a", "on-path-change: 'src/**'")
+			c.env.files = []git.File{edited(a, "[push]", c.on, "[main]", "[main, staging]")}
 			if c.env.changed.Modified == nil {
 				c.env.changed = readme
 			}

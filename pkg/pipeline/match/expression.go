@@ -23,6 +23,10 @@ func onExpression(ev Event, text string, annotations map[string]string) (Selecti
 	if ev.EventType == LabelEvent && !program.Mentions(cel.EventType, "labels", "pull_request_labels") {
 		return declined("a label was added, and on-cel-expression reads neither event_type nor labels"), nil
 	}
+	if ev.Trigger == v1alpha1.TriggerMergeGroup && !strings.Contains(text, string(ev.Trigger)) {
+		// Written for pushes, as in PaC: target_branch == "main" would deploy what is not merged.
+		return declined("on-cel-expression does not mention merge_group, so it is not for the merge queue"), nil
+	}
 	outcome, err := evaluate(ev, program)
 	if err != nil {
 		return Selection{}, fmt.Errorf("on-cel-expression: %w", err)

@@ -155,6 +155,17 @@ func OnlyPaths(ev Event, p Pipeline) bool {
 	return err == nil && d.Needs.Changed
 }
 
+// OfPulls reports whether pull requests may start the pipeline. An expression may exclude them by
+// the events that it mentions.
+func OfPulls(p Pipeline) bool {
+	const pull, push = string(v1alpha1.TriggerPullRequest), string(v1alpha1.TriggerPush)
+	if text, found := p.Annotations[pipelinesascode.OnCELExpression]; found {
+		return strings.Contains(text, pull) || !strings.Contains(text, push)
+	}
+	events, _, err := lookup(p.Annotations, pipelinesascode.OnEvent)
+	return err == nil && slices.Contains(events, pull)
+}
+
 // Automatic reports whether events of this Repository may start the pipeline without being asked to
 // by name.
 func Automatic(ev Event, p Pipeline) bool {

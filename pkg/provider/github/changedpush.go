@@ -11,6 +11,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
@@ -41,6 +42,31 @@ func (r *repository) changedByPush(ctx context.Context, before, after string) (g
 		return found, err
 	}
 	return r.treesOr(ctx, before, after, func() (git.Changes, error) { return found, nil })
+}
+
+// changedByGroup lists the files that a merge group would change in its base branch. The commit
+// before a group is that of the group ahead of it in the queue. GitHub may merge both by the checks
+// of the last one alone (docs/adr/0059), so what the groups ahead change counts, too.
+func (r *repository) changedByGroup(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
+	tip, err := r.BranchTip(ctx, event.BaseRef)
+	if err != nil {
+		return git.Changes{}, err
+	}
+	before := event.Before
+	if tip != "" && tip != before {
+		diff, err := r.compare(ctx, tip, event.SHA)
+		if err != nil {
+			return git.Changes{}, r.unavailable(ctx, comparing, event.SHA, err)
+		}
+		switch base := diff.GetMergeBaseCommit().GetSHA(); base {
+		case "":
+			return git.Changes{}, noAnswer(comparing)
+		case event.SHA: // it is merged already
+		default:
+			before = base
+		}
+	}
+	return r.changedByPush(ctx, before, event.SHA)
 }
 
 func (r *repository) compare(ctx context.Context, base, head string) (*gh.CommitsComparison, error) {

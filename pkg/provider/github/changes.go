@@ -25,8 +25,9 @@ const (
 	maxPages       = 100
 )
 
-// Changed lists the files that an event changes: of a pull request, of a push since the commit that
-// it replaced, or, for a new branch or tag, of its head commit.
+// Changed lists the files that an event changes: of a pull request, of a merge group compared with
+// its base branch, of a push since the commit that it replaced, or, for a new branch or tag, of its
+// head commit.
 func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.Changes, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return git.Changes{}, err
@@ -36,6 +37,8 @@ func (r *repository) Changed(ctx context.Context, event *v1alpha1.GitEventSpec) 
 		return r.changedByPull(ctx, int(event.PullRequest.Number))
 	case event.Before == "":
 		return r.changedByCommit(ctx, event.SHA)
+	case event.Trigger == v1alpha1.TriggerMergeGroup:
+		return r.changedByGroup(ctx, event)
 	}
 	return r.changedByPush(ctx, event.Before, event.SHA)
 }
