@@ -266,6 +266,7 @@ func TestNotesAreNoQuickActions(t *testing.T) {
 	c := check(status.Completed, status.Failure)
 	c.Name = "Plumbline / <b>@everybody</b> **x**"
 	c.Text = "/approve\n  /merge\n> /close\n```\n/label x\n```\nand/or"
+	c.Title = `Skipped: event == "@everybody" || "<b>"` // a clause is an author's words
 	body := noteBody(marksOf("", c), c)
 	for line := range strings.Lines(body) {
 		if strings.HasPrefix(strings.TrimLeft(line, " >\t"), "/") {

@@ -26,8 +26,10 @@ import (
 const (
 	// Limit is how long a log that cannot be read is read again. The event is not settled before.
 	Limit = time.Minute
-	// patience is how long the report of a result waits for its log.
+	// patience is how long a report waits for a log: it takes a worker from other events. So it is
+	// less while other logs of the namespace are late.
 	patience = time.Second
+	less     = 50 * time.Millisecond
 	// attemptLimit bounds one attempt to read the logs of one run.
 	attemptLimit = 15 * time.Second
 	// leastPause and mostPause bound the time between two attempts.
@@ -58,7 +60,8 @@ type Step struct {
 type reading struct {
 	done   chan struct{} // closed when it has ended
 	cancel context.CancelFunc
-	left   bool // the event does not wait for it any more
+	left   bool   // the event does not wait for it any more
+	of     string // the namespace
 	log    v1alpha1.RunLog
 }
 
@@ -84,7 +87,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
 		a.Wake(leastPause)
 		return
 	}
-	wait := time.NewTimer(patience)
+	wait := time.NewTimer(s.patience(pending[0].Namespace))
 	defer wait.Stop()
 	var fresh []*reading
 	for _, run := range pending {
@@ -108,6 +111,19 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
 			run.Result.Log = log
 		}
 	}
+}
+
+func (s *Step) patience(namespace string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, runs := range s.reads {
+		for _, r := range runs {
+			if r.left && r.of == namespace {
+				return less
+			}
+		}
+	}
+	return patience
 }
 
 // pendingRuns returns the runs whose logs are still to be read.
@@ -140,7 +156,7 @@ func (s *Step) read(
 	// A process that takes over tries at least once.
 	left := max(attemptLimit, run.Result.Log.Until.Sub(a.Clock.Now()))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), left)
-	r = &reading{done: make(chan struct{}), cancel: cancel}
+	r = &reading{done: make(chan struct{}), cancel: cancel, of: run.Namespace}
 	if s.reads == nil {
 		s.reads, s.busy = map[string]map[string]*reading{}, map[string]int{}
 	}
@@ -238,10 +254,9 @@ func (s *Step) release(namespace string) {
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
-		return false
 	case <-time.After(d):
-		return true
 	}
+	return ctx.Err() == nil
 }
 
 // take returns the log of a run whose read has ended, nil if it goes on.
