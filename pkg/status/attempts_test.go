@@ -37,7 +37,7 @@ func TestDesiredAttempts(t *testing.T) {
 		"runs": {later(exists), "", false,
 			"Attempt 2 of 3: attempt 1 ended because of a cluster problem (node lost)", InProgress, ""},
 		"cancelling": {later(func(*v1alpha1.Run) {}), fault.ReasonQuota, true,
-			"Waiting for quota since 03:04 UTC on 2 January (QuotaExceeded)", InProgress, ""},
+			"Waiting for quota since 03:04 UTC on 2 January", InProgress, ""},
 		"cancelled": {later(func(run *v1alpha1.Run) {
 			run.Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Message: "cancelled: rita asked for it"}
 		}), "", true, "Cancelled", Completed, Cancelled},
@@ -48,7 +48,7 @@ func TestDesiredAttempts(t *testing.T) {
 		}), "", false, "Failed: step test of task unit exited with code 1", Completed, Failure},
 		"refused": {later(func(run *v1alpha1.Run) {
 			run.Refused = &v1alpha1.Refusal{Reason: fault.ReasonDenied, Message: "images must be signed"}
-		}), "", false, "pipelinerun start failure", Completed, Failure},
+		}), "", false, "Not started: rejected by the Kubernetes API server", Completed, Failure},
 	} {
 		e := event(v1alpha1.DispositionRuns)
 		if c.cancel {
