@@ -17,16 +17,24 @@ func (in Input) attempts(c *Check, run RunState) {
 		cause := cmp.Or(earlier.Cause, wordsNoReason)
 		lines = append(lines, fmt.Sprintf(textEarlierAttempt, i+1, of, linked(run.Links, earlier.Name), plain(cause)))
 	}
-	if c.State != Completed {
+	switch exists := run.Run.UID != ""; {
+	case exists && c.State != Completed:
 		lines = append(lines, fmt.Sprintf(textThisAttempt, n, of))
-	} else {
+	case exists:
 		lines = append(lines, fmt.Sprintf(textLastAttempt, n, of, linked(run.Links, run.Run.Name)))
+	case c.State == Completed:
+		lines = append(lines, fmt.Sprintf(textNoAttempt, n, of))
+	default:
+		lines = append(lines, fmt.Sprintf(textNextAttempt, n, of))
 	}
 	c.Text = strings.Join(lines, "\n") + "\n\n" + c.Text
-	if c.State != Completed && in.Event.Cancelled(run.Run.Pipeline) == nil {
+	if c.State == Completed {
+		return
+	}
+	c.State = InProgress
+	if in.Event.Cancelled(run.Run.Pipeline) == nil {
 		cause := cmp.Or(run.Run.Attempts[n-2].Cause, wordsNoReason)
-		c.State, c.Title = InProgress, fmt.Sprintf(titleAttempt, n, of, n-1, cause)
-		c.Summary = in.summary(run.Run.Pipeline, saysRunning)
+		c.Title, c.Summary = fmt.Sprintf(titleAttempt, n, of, n-1, cause), in.summary(run.Run.Pipeline, saysRunning)
 	}
 }
 

@@ -44,6 +44,8 @@ const (
 	titleAttempt       = "Attempt %d of %d: attempt %d ended because of a cluster problem (%s)"
 	textEarlierAttempt = "* Attempt %d of %d, PipelineRun %s, ended because of a cluster problem: %s."
 	textThisAttempt    = "* Attempt %d of %d has replaced it. You don't need to do anything."
+	textNextAttempt    = "* Attempt %d of %d is next. You don't need to do anything."
+	textNoAttempt      = "* Attempt %d of %d was not created."
 	textLastAttempt    = "* Attempt %d of %d, PipelineRun %s, has the result below."
 )
 
@@ -205,6 +207,7 @@ const (
 	whyRefused    = "did not start, because its definition was refused: %s"
 	whyQueued     = "has not started yet, because it waits for a slot: %s"
 	whyWaits      = "has not started yet: %s"
+	whyNext       = "was ended by a cluster problem, and its next attempt waits: %s"
 	whyStarts     = "is about to start."
 	whyNotStarted = "did not start: %s"
 	whyUndecided  = "is not decided yet: %s"

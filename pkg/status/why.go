@@ -113,7 +113,7 @@ func (s said) run(event *v1alpha1.GitEvent, run *v1alpha1.Run) said {
 	s.ran = true
 	result := run.Result
 	switch {
-	case result != nil && run.UID == "":
+	case result != nil && !run.Started():
 		return s.says(fmt.Sprintf(whyNotStarted, cmp.Or(result.Message, result.Reason)))
 	case result != nil:
 		return s.says(ranAndEnded(result))
@@ -126,6 +126,8 @@ func (s said) run(event *v1alpha1.GitEvent, run *v1alpha1.Run) said {
 		wait := &event.Status.Waits[i]
 		switch {
 		case wait.Step != v1alpha1.StepCreate+run.Name:
+		case run.Started():
+			return s.says(fmt.Sprintf(whyNext, wait.Message))
 		case wait.Reason == fault.ReasonConcurrencyLimit:
 			return s.says(fmt.Sprintf(whyQueued, wait.Message))
 		default:

@@ -84,6 +84,17 @@ func TestWhy(t *testing.T) {
 		"cancelled before it started": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
 			e.Status.Runs = []v1alpha1.Run{{Pipeline: "build", Result: &v1alpha1.Result{Message: "ann closed it"}}}
 		})}, nil, "build did not start: ann closed it"},
+		"cancelled between two attempts": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
+			ranWith(nil)(e)
+			e.Status.Runs[0].Retry("build-1-2", &v1alpha1.Result{})
+			e.Status.Runs[0].Result = &v1alpha1.Result{Outcome: v1alpha1.OutcomeCancelled, Message: "ann closed it"}
+		})}, nil, "build started and was cancelled: ann closed it"},
+		"between two attempts": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
+			waitsFor("AttemptFailed", "attempt 1 failed because of the cluster")(e)
+			e.Status.Waits[0].Step += "-2"
+			e.Status.Runs[0].Retry("build-1-2", &v1alpha1.Result{})
+		})}, nil, "build was ended by a cluster problem, and its next attempt waits: " +
+			"attempt 1 failed because of the cluster"},
 		"about to start": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
 			e.Status.Runs = []v1alpha1.Run{{Pipeline: "build"}}
 		})}, nil, "build is about to start."},

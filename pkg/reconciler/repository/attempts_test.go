@@ -3,6 +3,7 @@
 package repository
 
 import (
+	"slices"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -59,5 +60,42 @@ func TestSlotStaysBetweenAttempts(t *testing.T) {
 	}
 	if run := runOf(slot, []*v1alpha1.GitEvent{event}); run == nil || run.Name != "build-2" {
 		t.Errorf("the slot is that of %+v", run)
+	}
+}
+
+// A slot whose event was deleted stays until the last attempt is finished.
+func TestDeletedEventKeepsSlotOfItsLastAttempt(t *testing.T) {
+	w := queued(t, 1, 2)
+	w.wantQueue(1, 1, "r0")
+	w.events = w.events[1:]
+	w.must(w.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), systemNS, "e0"))
+	first := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "r0"}}
+	first.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
+	second := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: "r0-2"}}
+	w.must(w.tekton.Tracker().Add(first))
+	w.must(w.tekton.Tracker().Add(second))
+	w.wantQueue(1, 1, "r0")
+	second.Status = first.Status
+	w.must(w.tekton.Tracker().Update(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), second, "one"))
+	w.wantQueue(1, 0, "r1")
+}
+
+// status.recent names the PipelineRun whose logs people can read: between two attempts, the earlier
+// one.
+func TestRecentNamesNewestAttempt(t *testing.T) {
+	t.Parallel()
+	event := &v1alpha1.GitEvent{
+		Status: v1alpha1.GitEventStatus{Runs: []v1alpha1.Run{{Name: "planned"}, {Name: "build", UID: "1"}}},
+	}
+	run := &event.Status.Runs[1]
+	for _, want := range []string{"build", "build", "build-2"} {
+		if got := recentEvent(event).Runs; !slices.Equal(got, []string{want}) {
+			t.Errorf("with the attempts %+v it names %v, want %s", run.Attempts, got, want)
+		}
+		if len(run.Attempts) == 0 {
+			run.Retry("build-2", &v1alpha1.Result{})
+		} else {
+			run.UID = "2"
+		}
 	}
 }

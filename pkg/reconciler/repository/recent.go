@@ -205,8 +205,8 @@ func recentEvent(event *v1alpha1.GitEvent) pacv1alpha1.RecentEvent {
 		}
 	}
 	for i := range event.Status.Runs {
-		if run := &event.Status.Runs[i]; run.UID != "" && len(entry.Runs) < pacv1alpha1.MaxRecentRuns {
-			entry.Runs = append(entry.Runs, run.Name)
+		if name := newestOf(&event.Status.Runs[i]); name != "" && len(entry.Runs) < pacv1alpha1.MaxRecentRuns {
+			entry.Runs = append(entry.Runs, name)
 		}
 	}
 	if event.Settled() {
@@ -214,6 +214,17 @@ func recentEvent(event *v1alpha1.GitEvent) pacv1alpha1.RecentEvent {
 		entry.FinishedAt = &at
 	}
 	return entry
+}
+
+// newestOf returns the name of the newest PipelineRun of a run, "" if it never had one.
+func newestOf(run *v1alpha1.Run) string {
+	switch n := len(run.Attempts); {
+	case run.UID != "":
+		return run.Name
+	case n > 0: // the next attempt is not created yet
+		return run.Attempts[n-1].Name
+	}
+	return ""
 }
 
 func short(words string) string { return text.Shorten(words, maxRecentText, text.Bytes) }

@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
 // mayExist reports whether a PipelineRun that no event records exists, or may still be created. Its
@@ -21,8 +23,10 @@ import (
 func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot) (bool, error) {
 	live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, slot.Run, metav1.GetOptions{})
 	switch {
+	case err == nil && live.IsDone():
+		return r.laterRuns(ctx, owner, slot.Run)
 	case err == nil:
-		return !live.IsDone(), nil
+		return true, nil
 	case !fault.Gone(err):
 		return true, fault.FromKube(
 			fault.VerbRead,
@@ -35,6 +39,23 @@ func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, s
 		slot.FreeAt = &at
 	}
 	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // a free slot is forgotten when the status is stored
+}
+
+// laterRuns reports whether a later attempt of a run is not finished, whose event is deleted.
+func (r *Reconciler) laterRuns(ctx context.Context, owner types.NamespacedName, first string) (bool, error) {
+	for n := range v1alpha1.MaxInfrastructureRetries {
+		live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, resources.AttemptName(first, n+2), metav1.GetOptions{})
+		switch {
+		case fault.Gone(err):
+			return false, nil
+		case err != nil:
+			return true, fault.FromKube(fault.VerbRead,
+				fmt.Errorf("reading attempt %d of PipelineRun %s/%s: %w", n+2, owner.Namespace, first, err))
+		case !live.IsDone():
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // unseen records since when this process knows that the PipelineRun of a slot does not exist, and

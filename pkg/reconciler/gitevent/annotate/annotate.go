@@ -88,7 +88,8 @@ func (s *Step) Unpatched(a *attempt.Attempt) (runs []*v1alpha1.Run) {
 type object struct {
 	of   *v1alpha1.Run
 	name string
-	// finished is true for an earlier attempt: it is finished, and the check shows why.
+	// finished is true for an earlier attempt, once the next one exists. Until then the sweep finds
+	// no other PipelineRun of the check if the event is deleted.
 	finished bool
 	// patched is the digest of its last patch.
 	patched *string
@@ -119,7 +120,8 @@ func (s *Step) unpatched(a *attempt.Attempt) (objects []object) {
 func objectsOf(run *v1alpha1.Run) (objects []object) {
 	for i := range run.Attempts {
 		earlier := &run.Attempts[i]
-		objects = append(objects, object{of: run, name: earlier.Name, finished: true, patched: &earlier.Patched})
+		replaced := i+1 < len(run.Attempts) || run.UID != ""
+		objects = append(objects, object{of: run, name: earlier.Name, finished: replaced, patched: &earlier.Patched})
 	}
 	if run.UID != "" {
 		objects = append(objects, object{of: run, name: run.Name, patched: &run.Patched})

@@ -22,7 +22,7 @@ const ReasonSuperseded = "Superseded"
 // confirmed yet, because a replica that does not have the event's commit names an older one.
 //
 // No commit replaces a run that has waited for a slot and for nothing else: all of these run, one
-// after the other. Nor does one replace another attempt of a run that has started.
+// after the other.
 //
 // Another commit is only accepted once the event's commit has been known for longer than any
 // replica lags (git.Lag). Until then it may be an older one, and the step waits.
@@ -42,7 +42,7 @@ func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) 
 		ctx,
 		event,
 		wait != nil && !slices.Contains(
-			[]string{fault.ReasonNotConfirmed, fault.ReasonConcurrencyLimit, ReasonAttemptFailed}, wait.Reason),
+			[]string{fault.ReasonNotConfirmed, fault.ReasonConcurrencyLimit}, wait.Reason),
 	)
 	if left := git.Lag - a.Clock.Since(LearnedAt(a.Event)); sha != "" && left > 0 {
 		return "", fault.Throttledf(

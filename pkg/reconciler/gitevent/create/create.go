@@ -145,11 +145,7 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 	if err := s.Quotas.Full(run.Namespace, run.Name, a.Clock.Now()); err != nil {
 		return err
 	}
-	sha, err := a.NewerCommit(ctx, v1alpha1.StepCreate+run.Name)
-	if err != nil {
-		return err
-	}
-	if err := superseded(ctx, runs, run, sha); err != nil {
+	if err := s.replaced(ctx, a, run); err != nil {
 		return err
 	}
 	values, err := a.StoredPlan.Values(ctx)
@@ -164,6 +160,19 @@ func (s *Step) createRun(ctx context.Context, a *attempt.Attempt, run *v1alpha1.
 		err = unlessGone(ctx, a, f)
 	}
 	return plans.Masked(err, values)
+}
+
+// replaced returns the fault of a run that a newer commit has replaced. No commit replaces another
+// attempt of a run that has started, whatever its creation waits for.
+func (s *Step) replaced(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run) error {
+	if run.Attempt() > 1 {
+		return nil
+	}
+	sha, err := a.NewerCommit(ctx, v1alpha1.StepCreate+run.Name)
+	if err != nil {
+		return err
+	}
+	return superseded(ctx, s.Tekton.PipelineRuns(run.Namespace), run, sha)
 }
 
 // early returns the wait of another attempt that it is too early for. Tekton's clock may be ahead.

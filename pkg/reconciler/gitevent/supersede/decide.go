@@ -190,8 +190,8 @@ func replaces(event *v1alpha1.GitEvent) (names []string) {
 // starts reports whether a run was created, or will be when there is room. By then admission has
 // accepted it.
 func starts(event *v1alpha1.GitEvent, run *v1alpha1.Run) bool {
-	if run.UID != "" || !run.Creatable() {
-		return run.UID != ""
+	if run.Started() || !run.Creatable() {
+		return run.Started()
 	}
 	return slices.ContainsFunc(event.Status.Waits, func(wait v1alpha1.Wait) bool {
 		return wait.Step == v1alpha1.StepCreate+run.Name &&

@@ -45,13 +45,14 @@ func isOf(object *metav1.PartialObjectMetadata, run *v1alpha1.Run) bool {
 		})
 }
 
-// earlierThan returns the first attempt that the name of a PipelineRun says there was before it.
-func earlierThan(run *metav1.PartialObjectMetadata) []v1alpha1.FailedAttempt {
+// earlierThan returns the attempts that the name of a PipelineRun says there were before it.
+func earlierThan(run *metav1.PartialObjectMetadata) (all []v1alpha1.FailedAttempt) {
 	first := resources.FirstName(&run.ObjectMeta, run.Labels[plumbline.InstallationLabel])
-	if first == run.Name {
-		return nil
+	for name, n := first, 2; name != run.Name; n++ { // FirstName has found that it is one of them
+		all = append(all, v1alpha1.FailedAttempt{Name: name})
+		name = resources.AttemptName(first, n)
 	}
-	return []v1alpha1.FailedAttempt{{Name: first}}
+	return all
 }
 
 // eventOf returns an event that has only the end of a run left to report. It is not stored. The

@@ -28,6 +28,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep/orphans"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -199,6 +200,25 @@ func TestOrphanedCheckIsClosed(t *testing.T) {
 	}
 	if !strings.Contains(w.patches[0], `"pipelinesascode.tekton.dev/state":"completed"`) {
 		t.Errorf("patched %s", w.patches[0])
+	}
+}
+
+// The event of a third attempt was deleted. The check is that of the first, and names all of them.
+func TestOrphanedCheckOfALaterAttemptIsClosed(t *testing.T) {
+	t.Parallel()
+	w := newEnv(t)
+	first := resources.RunName("push-1", ".tekton/build.yaml", 0, "build")
+	second, third := resources.AttemptName(first, 2), resources.AttemptName(first, 3)
+	w.run.Name = third
+	w.run.Labels[plumbline.InstallationLabel], w.run.Labels[plumbline.AttemptLabel] = system, "3"
+	w.run.Annotations[plumbline.RunKeyAnnotation] = system + "/push-1/.tekton/build.yaml#0"
+	w.start()
+	if asked, err := w.close(); !asked || err != nil || len(w.puts) != 1 {
+		t.Fatal(asked, err, w.puts)
+	}
+	if c := w.puts[0].check; c.ExternalID != first || !strings.Contains(c.Text, "Attempt 2 of 3, PipelineRun "+second) ||
+		!strings.Contains(c.Text, "Attempt 3 of 3, PipelineRun "+third) {
+		t.Errorf("the report is of %s: %s", c.ExternalID, c.Text)
 	}
 }
 
