@@ -22,6 +22,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
@@ -61,6 +62,8 @@ type Request struct {
 	// n steps may have in JSON.
 	Steps, Lines int
 	Bytes        func(n int) int
+	// Detection says which lines name source lines.
+	Detection config.ErrorDetection
 }
 
 // failedStep is a step whose log is read.
@@ -308,20 +311,26 @@ func (r *Reader) readStep(
 	}
 	r.masking.Lock()
 	defer r.masking.Unlock()
-	masked := newMasker(values).mask(text, len(text) == window)
-	switch log.Text = lastLines(masked, found.Lines, found.Bytes(len(found.steps))); {
+	lines := linesOf(newMasker(values).mask(text, len(text) == window))
+	switch log.Text = lastLines(lines, found.Lines, found.Bytes(len(found.steps))); {
 	case log.Text == "":
 		log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogEmpty}
 	case strings.HasPrefix(log.Text, gone):
 		log.Text, log.Missing = "", &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
+	default:
+		log.Sources = sources(lines, found.Detection)
 	}
 	return nil
 }
 
 // tail reads the end of a step's log.
 func (r *Reader) tail(ctx context.Context, found *run, step failedStep) ([]byte, error) {
+	lines := found.Lines
+	if found.Detection.Detect {
+		lines = max(lines, found.Detection.Lines)
+	}
 	stream, err := r.Kube.Pods(found.Namespace).GetLogs(step.pod, &corev1.PodLogOptions{
-		Container: step.container, TailLines: new(int64(found.Lines + contextLines)),
+		Container: step.container, TailLines: new(int64(lines + contextLines)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, err
