@@ -24,7 +24,7 @@ demo-time:
 	@echo 'The first time takes about eight minutes on two cores, which compile a Kubernetes and a Tekton. After that it takes a minute.'
 
 .PHONY: demo
-demo: demo-time binaries ## a push becomes a truthful check on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
+demo: demo-time binaries ## pushes to a pull request become truthful checks on a real Kubernetes and Tekton (PROVIDER=gitlab: a merge request; KEEP=1 leaves it running)
 	go build -o dist/demo ./test/demo
 	$(call foreground,dist/demo -provider=$(PROVIDER))
 
@@ -152,6 +152,7 @@ SCENARIOS ?= 100
 .PHONY: oracle
 oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and to Plumbline; fails for a difference that no page tells (ONLY=3,17 plays these alone)
 	go -C test/oracle test ./...
+	go -C test/oracle/pac test ./...
 	go -C test/oracle build -o '$(CURDIR)/dist/oracle' .
 	$(call foreground,dist/oracle -seed $(SEED) -scenarios $(SCENARIOS) -only '$(filter-out .,$(ONLY))')
 

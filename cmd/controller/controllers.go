@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/repository"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/sweep"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/webhooksecret"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/openshift"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
@@ -37,6 +38,7 @@ func (o *options) controllers() []injection.ControllerConstructor {
 	events, claims, runs := gitevents.New(namespace), claim.NewClaims(namespace), pipelineruns.NewRuns(namespace)
 	onGitHub := github.New(github.Options{UserAgent: userAgent})
 	onGitLab := gitlab.New(gitlab.Options{UserAgent: userAgent})
+	console := &openshift.Console{}
 	providers := map[string]provider.Provider{onGitHub.Name: onGitHub, onGitLab.Name: onGitLab}
 	return []injection.ControllerConstructor{
 		gitevent.NewController(deps.Options{
@@ -49,7 +51,7 @@ func (o *options) controllers() []injection.ControllerConstructor {
 			Workers:          o.workers,
 			Identity:         system.PodName() + "-" + string(uuid.NewUUID()),
 			Times:            o.times,
-		}, events, claims, runs),
+		}, events, claims, runs, console),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			return repository.NewController(repository.Options{
 				OpenEvents:       events.Of,
@@ -61,7 +63,9 @@ func (o *options) controllers() []injection.ControllerConstructor {
 		}),
 		inBulk(func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			closer := newCloser(ctx, o.appSecret, o.global, providers)
-			return sweep.NewController(sweep.Options{Namespace: namespace, Events: events, Closer: closer})(ctx, cmw)
+			return sweep.NewController(sweep.Options{
+				Namespace: namespace, Events: events, Closer: closer, OpenShift: console,
+			})(ctx, cmw)
 		}),
 		inBulk(webhooksecret.NewController(webhooksecret.Options{
 			Namespace:        namespace,

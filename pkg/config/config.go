@@ -24,6 +24,7 @@ const (
 	keyConsoleRun       = "custom-console-url-pr-details"
 	keyConsoleTask      = "custom-console-url-pr-tasklog"
 	keyConsoleNamespace = "custom-console-url-namespace"
+	keyResultsURL       = "tekton-results-url"
 	keyGitHubURL        = "github-url"
 	keyWebhookURL       = "webhook-url"
 	keySkipPushOfPulls  = "skip-push-event-for-pr-commits"

@@ -42,6 +42,7 @@ func TestNew(t *testing.T) {
 				"custom-console-url-pr-details": "https://lens.example.com/{{ namespace }}/{{pr}}",
 				"custom-console-url-pr-tasklog": "https://lens.example.com/{{ task }}",
 				"custom-console-url-namespace":  "https://lens.example.com/{{ namespace }}",
+				"tekton-results-url":            "https://lens.example.com/{{ uid }}",
 				"remote-tasks":                  "false", "hub-url": "https://hub.example.com/api/v1/", "hub-catalog-name": "ours",
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
 				"share-global-token": "true", "members-may-run": "true",
@@ -79,7 +80,7 @@ func TestNew(t *testing.T) {
 				Console: Console{
 					dashboard: "https://dash.example.com/tekton", name: "Lens", url: "https://lens.example.com",
 					run: "https://lens.example.com/{{ namespace }}/{{pr}}", task: "https://lens.example.com/{{ task }}",
-					namespace: "https://lens.example.com/{{ namespace }}",
+					namespace: "https://lens.example.com/{{ namespace }}", results: "https://lens.example.com/{{ uid }}",
 				},
 			},
 		},

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // Whatever a ConfigMap holds, there is a configuration, its values are what they may be, and what
@@ -57,8 +60,10 @@ func FuzzNew(f *testing.F) {
 			diff != "" {
 			t.Errorf("%v: read again: %v, %s", data, err, diff)
 		}
-		links := c.Console.Links("team/a", "run?x")
-		for _, link := range []string{links.Run, links.Namespace, links.Task("b&c")} {
+		links := c.Console.Links(v1alpha1.Run{Namespace: "team/a", Name: "run?x", UID: "u"})
+		for _, link := range []string{
+			links.Run, links.Namespace, links.Archive, links.Task(status.TaskLink{Name: "b&c", Pod: "p/"}),
+		} {
 			if u, err := url.Parse(link); link != "" && (err != nil || u.Host == "" || strings.Contains(link, "{{")) {
 				t.Errorf("%v leads to %q", data, link)
 			}

@@ -41,9 +41,10 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 			dashboard: p.base(keyDashboardURL, previous.Console.dashboard),
 			name:      p.line(keyConsoleName, "", previous.Console.name),
 			url:       p.base(keyConsoleURL, previous.Console.url),
-			run:       p.template(keyConsoleRun, previous.Console.run),
-			task:      p.template(keyConsoleTask, previous.Console.task),
-			namespace: p.template(keyConsoleNamespace, previous.Console.namespace),
+			run:       p.template(keyConsoleRun, nil, previous.Console.run),
+			task:      p.template(keyConsoleTask, []string{varTask, varPod, varFailedStep}, previous.Console.task),
+			namespace: p.template(keyConsoleNamespace, nil, previous.Console.namespace),
+			results:   p.template(keyResultsURL, []string{varUID}, previous.Console.results),
 		},
 	}
 	c.WebhookURL = p.base(keyWebhookURL, previous.WebhookURL)
@@ -190,15 +191,17 @@ func (p *parser) base(key, previous string) string {
 	return strings.TrimRight(v, "/")
 }
 
-// template reads a URL with {{ variables }}, "" when the key is not set.
-func (p *parser) template(key, previous string) string {
+// template reads a URL with {{ variables }}, "" when the key is not set. It may use more variables
+// than each template.
+func (p *parser) template(key string, more []string, previous string) string {
 	v, ok := p.value(key)
 	if !ok {
 		return ""
 	}
 	if filled := variable.ReplaceAllString(v, "x"); !isHTTP(filled) || strings.ContainsAny(filled, "{}") {
-		p.bad(key, "it is not a web URL once its variables are replaced",
-			`a URL that starts with "http://" or "https://"; variables: {{ namespace }}, {{ pr }}, {{ task }}`)
+		variables := strings.Join(append([]string{varNamespace, varRun}, more...), " }}, {{ ")
+		p.bad(key, "it is not a web URL once its variables are replaced", `a URL that starts with "http://" or "https://"; `+
+			"variables: {{ "+variables+" }}, and params of the Repository")
 		return previous
 	}
 	return v

@@ -4,6 +4,7 @@ package config
 
 import (
 	"context"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"knative.dev/pkg/configmap"
@@ -12,6 +13,9 @@ import (
 // Store holds the current configuration. Until the ConfigMap has been read, that is Default.
 type Store struct {
 	*configmap.UntypedStore
+	// OpenShift returns the URL of the cluster's own console, "" if none was found. It is set
+	// before the first use, and may be nil.
+	OpenShift func() string
 }
 
 // NewStore returns a store to be filled by WatchConfigs. Each update with bad keys logs one error;
@@ -37,9 +41,18 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 func (s *Store) Load() *Config {
 	c, ok := s.UntypedLoad(Name).(*Config)
 	if !ok {
-		return Default()
+		c = Default()
 	}
-	return c
+	if s.OpenShift == nil {
+		return c
+	}
+	url := s.OpenShift()
+	if _, problem := parseWeb(url); problem != "" {
+		return c
+	}
+	found := *c
+	found.Console.openShift = strings.TrimRight(url, "/")
+	return &found
 }
 
 type contextKey struct{}

@@ -75,7 +75,9 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	}
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
-	return base, loginOf(repository, own, token, reachOf(own, base, s.pool.options.Namespace, s.config)), err
+	login := loginOf(repository, own, token, reachOf(own, base, s.pool.options.Namespace, s.config))
+	login.Quiet = pacv1alpha1.CommentsOff(repository, global)
+	return base, login, err
 }
 
 func loginOf(

@@ -73,6 +73,45 @@ func TestEventMayUseTheGlobalToken(t *testing.T) {
 	}
 }
 
+// A Repository's own strategy comes before that of the global one.
+func TestLoginKnowsWhetherCommentsAreDisabled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		own, global string
+		want        bool
+	}{
+		"neither":                {"", "", false},
+		"its own":                {"disable_all", "", true},
+		"the global one's":       {"", "disable_all", true},
+		"its own before":         {"update", "disable_all", false},
+		"another one of its own": {"update", "", false},
+		"its own before another": {"disable_all", "update", true},
+	} {
+		with := func(strategy string) *pacv1alpha1.Settings {
+			if strategy == "" {
+				return nil
+			}
+			comments := pacv1alpha1.CommentSettings{CommentStrategy: strategy}
+			return &pacv1alpha1.Settings{Gitlab: &pacv1alpha1.GitlabSettings{CommentSettings: comments}}
+		}
+		r := newFixture(t)
+		r.provide(func(own *pacv1alpha1.Repository) {
+			named("token")(own)
+			own.Spec.Settings = with(test.own)
+		})
+		global := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "global"}}
+		global.Spec.Settings = with(test.global)
+		r.must(r.cache.Add(global))
+		r.store(secret(tenant, "token", map[string]string{"provider.token": "t"}))
+		if _, err := r.begin("e", "own", "git.example").Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.logins) != 1 || r.logins[0].Quiet != test.want {
+			t.Errorf("%s: logins %+v, want quiet %t", name, r.logins, test.want)
+		}
+	}
+}
+
 // Missing or wrong credentials are an Operator fault. It says what to do and has no value of the
 // Secret. No login is tried.
 func TestMissingCredentials(t *testing.T) {

@@ -248,8 +248,7 @@ type Ending struct {
 type Run struct {
 	// Pipeline is the name of its check; Namespace and Name are the PipelineRun's.
 	Pipeline, Namespace, Name string
-	// Note is shown with its result.
-	Note string
+	Shown
 	// Secret is the name of its git-auth secret, empty if it gets none.
 	Secret string
 	// Refused says what its author has to fix, nil if nothing. With the reason
@@ -264,6 +263,14 @@ type Run struct {
 	// is refused, unresolved or of an earlier attempt. It is not decoded, because an object may
 	// take twelve times as much memory and a plan may have hundreds.
 	Manifest []byte
+}
+
+// Shown is what reports of a run show of its plan.
+type Shown struct {
+	// Note is shown with its result.
+	Note string
+	// LinkParams are the params that links to the run use, without those of Secrets.
+	LinkParams map[string]string
 }
 
 // Unmatched reports whether the run is none: its check says why the event does not start the

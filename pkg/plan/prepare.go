@@ -129,6 +129,10 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
+	_ = d.facts.withFacts(ctx, func() (err error) { // without a value the link is another: no run waits for it
+		run.LinkParams, err = scope.Public(d.Config.Console.Params())
+		return err
+	})
 	made = d.pipelineRun(run, c, rendered)
 	if d.Approval != nil {
 		resources.Confine(made, d.serviceAccount())
@@ -148,6 +152,9 @@ func (d *draft) pipelineRun(run *Run, c *candidate, rendered *pipelinev1.Pipelin
 		Event: event, Head: d.head, Rendered: rendered, Definition: c.definition,
 		TargetBranch: target, SourceBranch: source,
 		Name: run.Name, Namespace: run.Namespace, Secret: run.Secret,
-		LogURL: d.Config.Console.Links(run.Namespace, run.Name).Run, Version: d.Version,
+		LogURL: d.Config.Console.Links(v1alpha1.Run{
+			Namespace: run.Namespace, Name: run.Name, LinkParams: run.LinkParams,
+		}).Run,
+		Version: d.Version,
 	})
 }

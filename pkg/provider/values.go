@@ -39,6 +39,8 @@ type Credentials struct {
 	// Shared is true for credentials of the global Repository, which other tenants use as well.
 	// With them nothing outside the project is read.
 	Shared bool
+	// Quiet is true if the Repository wants no comments about results.
+	Quiet bool
 	// From says where they are stored, for messages: "secret plumbline/app".
 	From string
 	// Reach says which Git services may be called with them besides those on the public internet.

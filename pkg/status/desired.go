@@ -17,12 +17,17 @@ type Links struct {
 	ConsoleName string
 	// Run and Namespace are URLs.
 	Run, Namespace string
+	// Archive is the URL of the run in Tekton Results; empty if there is none.
+	Archive string
 	// Task returns the URL of a pipeline task's log, or "". It may be nil.
-	Task func(task string) string
+	Task func(TaskLink) string
 	// Other returns the URL of another PipelineRun of the namespace. It is nil if no console is
 	// configured.
 	Other func(pipelineRun string) string
 }
+
+// TaskLink is what the link to a task depends on. Pod and FailedStep may be empty.
+type TaskLink struct{ Name, Pod, FailedStep string }
 
 // RunState is one planned PipelineRun and what is known of it now.
 type RunState struct {

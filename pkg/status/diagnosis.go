@@ -58,7 +58,7 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 	failing := r.failing()
 	var first Diagnosis
 	for i, tr := range failing {
-		if i > 0 && !tr.Status.CompletionTime.Equal(failing[0].Status.CompletionTime) {
+		if i > 0 && !endedAt(tr).Equal(endedAt(failing[0])) {
 			break
 		}
 		d := r.ofTaskRun(tr)

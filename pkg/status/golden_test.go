@@ -47,8 +47,14 @@ func at(seconds int) *metav1.Time {
 func consoleLinks() Links {
 	return Links{
 		ConsoleName: "Tekton Dashboard", Run: "https://console/run", Namespace: "https://console/ns",
-		Task: func(task string) string { return "https://console/run?pipelineTask=" + task },
+		Task: func(task TaskLink) string { return "https://console/run?pipelineTask=" + task.Name },
 	}
+}
+
+func archiveLinks() Links {
+	links := consoleLinks()
+	links.Archive = "https://results/ci/build-abc?a=1&b=2"
+	return links
 }
 
 func succeeded(status corev1.ConditionStatus, reason, message string) *apis.Condition {

@@ -4,11 +4,13 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -27,6 +29,7 @@ type report struct {
 // final is the data of final.md; its values are HTML.
 type final struct {
 	Namespace, Run   string
+	Archive          string
 	Rows             []string
 	Message, Failure string
 	Ended            string // how a cancelled run ended, which its tasks may not show yet
@@ -36,6 +39,7 @@ func (r *report) text(condition *apis.Condition) string {
 	f := final{
 		Namespace: anchor(r.links.Namespace, r.pr.Namespace),
 		Run:       anchor(r.links.Run, r.pr.Name),
+		Archive:   archive(r.links.Archive, r.pr.Name),
 		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
 	}
 	switch r.outcome {
@@ -62,6 +66,14 @@ func (r *report) text(condition *apis.Condition) string {
 	return shorten(render("final.md", f), cutMark, r.limit)
 }
 
+// archive links to the archived run, which exists after the PipelineRun was pruned.
+func archive(url, name string) string {
+	if !isWeb(url) {
+		return ""
+	}
+	return anchor(url, name)
+}
+
 func more(n int) string {
 	return `<tr><td colspan="3">… and ` + strconv.Itoa(n) + ` more (cut)</td></tr>`
 }
@@ -74,10 +86,17 @@ func (r *report) failure(condition *apis.Condition) string {
 	if len(failing) > 0 {
 		first := failing[0]
 		c := first.Status.GetCondition(apis.ConditionSucceeded)
+		because := ""
+		if c.Reason != pipelinev1.TaskRunReasonFailed.String() {
+			because = " (" + line(c.Reason) + ")"
+		}
 		parts = append(parts,
-			"<p>task <b>"+line(r.bounded(r.label(first)))+`</b> has the status <b>"`+line(c.Reason)+`"</b>:</p>`,
+			fmt.Sprintf(textTaskFailed, r.bounded(line(r.label(first))), because),
 			"<pre>"+r.bounded(pre(withoutHint(c.Message, r.facts)))+"</pre>")
 		parts = append(parts, r.diagnosis(c)...)
+		if !fromControlPlane(c.Reason) {
+			parts = append(parts, r.logOf(first))
+		}
 		if others := r.names(failing[1:]); others != "" {
 			parts = append(parts, "<p>Failed as well: "+r.bounded(others)+"</p>")
 		}
@@ -87,6 +106,14 @@ func (r *report) failure(condition *apis.Condition) string {
 		parts = append(parts, r.ended(condition))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// logOf returns where the whole log of a task is: at the console, or in the cluster.
+func (r *report) logOf(tr *pipelinev1.TaskRun) string {
+	if url := r.link(linkOf(tr)); isWeb(url) {
+		return fmt.Sprintf(textLogAt, anchor(url, r.bounded(taskName(tr))))
+	}
+	return fmt.Sprintf(textLogCommand, line(tr.Namespace), line(tr.Name))
 }
 
 // brief returns why a run failed, unless the title says all: the first task that failed and its
@@ -147,9 +174,18 @@ func (r *report) failing() []*pipelinev1.TaskRun {
 		failed = cancelled
 	}
 	slices.SortStableFunc(failed, func(a, b *pipelinev1.TaskRun) int {
-		return earlier(a.Status.CompletionTime, b.Status.CompletionTime, a.Name, b.Name)
+		return earlier(endedAt(a), endedAt(b), a.Name, b.Name)
 	})
 	return failed
+}
+
+// endedAt returns when a TaskRun finished. Tekton gives those that end with
+// CreateContainerConfigError no completionTime.
+func endedAt(tr *pipelinev1.TaskRun) *metav1.Time {
+	if c := tr.Status.GetCondition(apis.ConditionSucceeded); tr.Status.CompletionTime == nil && !c.IsUnknown() {
+		return &c.LastTransitionTime.Inner
+	}
+	return tr.Status.CompletionTime
 }
 
 // bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in

@@ -159,6 +159,8 @@ func TestResultOfText(t *testing.T) {
 		"hostile":      "task </td> <script>&*x*: </pre> **bold** @all <img src=x> end",
 	}
 	checkText(t, briefs, []textCase{
+		{"archived", "the report says where the run is after it was pruned", pipelineRun(succeeded(corev1.ConditionTrue,
+			"Succeeded", "ok")), []*pipelinev1.TaskRun{ok()}, archiveLinks(), Facts{}},
 		{"succeeded", "a success is a table and nothing else", pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded",
 			"ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), Facts{}},
 		{"failed", "a failure names the task that failed, with every kind of row in the order of their start", full,
@@ -184,8 +186,18 @@ func TestResultOfText(t *testing.T) {
 		{"cancelled", "a cancelled run blames nobody", pipelineRun(succeeded(corev1.ConditionFalse, "Cancelled",
 			`PipelineRun "build-abc" was cancelled`)), []*pipelinev1.TaskRun{cancelled}, Links{}, Facts{}},
 		{"matrix", "TaskRuns of one matrix are told apart", failed("x"), []*pipelinev1.TaskRun{one, two}, Links{}, Facts{}},
-		{"hostile", "names and messages cannot leave their place", failed("<script>\n\n# x"), []*pipelinev1.TaskRun{hostile},
-			Links{Run: `https://x/"><script> y`, Task: func(string) string { return "javascript:alert(1)" }}, Facts{}},
+		{
+			"hostile",
+			"names and messages cannot leave their place",
+			failed("<script>\n\n# x"),
+			[]*pipelinev1.TaskRun{hostile},
+			Links{
+				Run:     `https://x/"><script> y`,
+				Task:    func(TaskLink) string { return "javascript:alert(1)" },
+				Archive: "javascript:alert(2)",
+			},
+			Facts{},
+		},
 	})
 }
 
@@ -258,5 +270,19 @@ func TestShorten(t *testing.T) {
 		if got := shorten(c.in, c.mark, c.limit); got != c.want {
 			t.Errorf("shorten(%q, %q, %d) = %q, want %q", c.in, c.mark, c.limit, got, c.want)
 		}
+	}
+}
+
+func TestConclude(t *testing.T) {
+	for outcome, want := range map[v1alpha1.Outcome]Conclusion{
+		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
+		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
+	} {
+		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
+			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
+		}
+	}
+	if got := conclusionOf(nil); got != "" {
+		t.Errorf("Conclude(nil) = %q", got)
 	}
 }

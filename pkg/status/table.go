@@ -36,7 +36,7 @@ func (r *report) rows() []string {
 		if n := len(tr.Status.RetriesStatus); n > 0 {
 			label += " (retried " + plural(n, "time") + ")"
 		}
-		rows = append(rows, row(condition(tr), duration(tr), r.link(taskName(tr)), label))
+		rows = append(rows, row(condition(tr), duration(tr), r.link(linkOf(tr)), label))
 	}
 	for _, child := range r.pr.Status.ChildReferences {
 		if listed[child.Name] {
@@ -46,7 +46,7 @@ func (r *report) rows() []string {
 		if child.Kind != "" && child.Kind != pipeline.TaskRunControllerName {
 			label += " (" + child.Kind + ")"
 		}
-		rows = append(rows, row(unset, unset, r.link(child.PipelineTaskName), label))
+		rows = append(rows, row(unset, unset, r.link(TaskLink{Name: child.PipelineTaskName}), label))
 	}
 	for _, skipped := range r.pr.Status.SkippedTasks {
 		rows = append(rows, row("⚪ Skipped", unset, "", skipped.Name+" ("+string(skipped.Reason)+")"))
@@ -59,11 +59,22 @@ func row(condition, duration, url, label string) string {
 		anchor(url, shorten(label, "…", maxName)) + "</td></tr>"
 }
 
-func (r *report) link(task string) string {
-	if r.links.Task == nil || task == "" {
+func (r *report) link(task TaskLink) string {
+	if r.links.Task == nil || task.Name == "" {
 		return ""
 	}
 	return r.links.Task(task)
+}
+
+func linkOf(tr *pipelinev1.TaskRun) TaskLink {
+	link := TaskLink{Name: taskName(tr), Pod: tr.Status.PodName}
+	for i := range tr.Status.Steps {
+		if ended := tr.Status.Steps[i].Terminated; ended != nil && ended.ExitCode != 0 {
+			link.FailedStep = tr.Status.Steps[i].Name
+			break
+		}
+	}
+	return link
 }
 
 // label is what people know a TaskRun by: the display name and the name of its pipeline task, and

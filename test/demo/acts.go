@@ -149,18 +149,53 @@ func (s *stage) tektonRefuses(ctx context.Context) error {
 	return s.ends(ctx, sha, "refused", s.git.failed, "nothing-of-that-name")
 }
 
-// taskFails pushes a PipelineRun whose task exits 1.
+// lastLine is the last line of the log of the step that fails.
+const lastLine = "add_test.go:9: Add(1, 1) = 3, want 2"
+
+// taskFails pushes a PipelineRun whose step exits 1, and one that starts only for changes in docs/.
+// The author then asks what became of them.
 func (s *stage) taskFails(ctx context.Context) error {
-	failing := strings.Replace(s.pipeline("fails", "exit 1"), "  annotations:\n",
-		"  annotations:\n    "+cluster.ExitCodeAnnotation+": \"1\"\n", 1)
-	sha, event, err := s.send(ctx, ".tekton/c.yaml", failing)
+	fails := s.pipeline("fails", "exit 1", cluster.ExitCodeAnnotation+`: "1"`,
+		fmt.Sprintf("%s: %q", cluster.LogAnnotation, "=== RUN   TestAdd\n    "+lastLine))
+	docs := s.pipeline("docs", "exit 0", `pipelinesascode.tekton.dev/on-path-change: "[docs/**]"`)
+	sha, event, err := s.send(ctx, ".tekton/c.yaml", fails, docs)
 	if err != nil {
 		return err
 	}
 	if _, err := s.created(ctx, event.Name); err != nil {
 		return err
 	}
-	return s.ends(ctx, sha, "fails", s.git.failed, "build")
+	if err := s.ends(ctx, sha, "fails", s.git.failed, lastLine); err != nil {
+		return err
+	}
+	return s.why(ctx, "fails", "docs")
+}
+
+// why asks what became of the pipelines, and shows the answer, which must name them all.
+func (s *stage) why(ctx context.Context, pipelines ...string) error {
+	status, body, err := s.git.comment(ctx, s.receivers[0].URL, "/why")
+	if err := accepted("comment", status, body, err); err != nil {
+		return err
+	}
+	s.say("%s comments /why on the %s", author, s.git.event)
+	var lines []string
+	err = s.until(ctx, "/why is answered", func() (bool, error) {
+		lines = s.git.reply()
+		return len(lines) > 0, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.say("the answer:")
+	for _, line := range lines {
+		s.say("    %s", line)
+	}
+	for _, name := range pipelines {
+		if !strings.Contains(strings.Join(lines, "\n"), "* `"+name+"` ") {
+			return fmt.Errorf("the answer says nothing about %s", name)
+		}
+	}
+	return nil
 }
 
 // ends waits for the check's end, shows it and the service's log of every write of it, and verifies
@@ -204,22 +239,23 @@ func quoted(text, words string) []string {
 }
 
 // pipeline is a PipelineRun with one task. What its pod does is played, as annotations tell.
-func (s *stage) pipeline(name, script string) string {
+func (s *stage) pipeline(name, script string, annotations ...string) string {
 	return fmt.Sprintf(`apiVersion: tekton.dev/v1
 kind: PipelineRun
 metadata:
   name: %s
   annotations:
-    pipelinesascode.tekton.dev/on-event: "[%s]"
-    pipelinesascode.tekton.dev/on-target-branch: "[main]"
+    %s
 spec:
   pipelineSpec:
     tasks:
       - name: build
         taskSpec:
           steps:
-            - name: step
+            - name: test
               image: busybox
               script: %s
-`, name, s.git.trigger, script)
+`, name, strings.Join(append(annotations,
+		`pipelinesascode.tekton.dev/on-event: "[pull_request]"`,
+		`pipelinesascode.tekton.dev/on-target-branch: "[main]"`), "\n    "), script)
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows Plumbline's main job on a real Kubernetes and a real Tekton: three pushes to a
-// GitHub become three truthful checks, or three changes of a GitLab's merge request three truthful
-// commit statuses (-provider=gitlab), one of them while the cluster's admission webhook is dead. It
-// exits 0 only if all three end as announced.
+// pull request on GitHub become three truthful checks, or three pushes to a merge request on GitLab
+// three truthful commit statuses (-provider=gitlab), one of them while the cluster's admission
+// webhook is dead. The author then asks why a pipeline did not start. It exits 0 only if all end as
+// announced.
 package main
 
 import (
@@ -77,7 +78,7 @@ func (s *stage) show(ctx context.Context) error {
 	}{
 		{"(a) The cluster's admission webhook dies right after the PipelineRun is created", s.webhookDies},
 		{"(b) Tekton refuses the author's PipelineRun", s.tektonRefuses},
-		{"(c) A task fails", s.taskFails},
+		{"(c) A step fails, and the author asks /why", s.taskFails},
 	} {
 		s.begin = time.Now()
 		fmt.Printf("\n%s\n", act.title)

@@ -5,9 +5,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
 	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -16,6 +18,8 @@ import (
 const (
 	secretName    = "app" // of the Secret that the Repository names
 	webhookSecret = "the-secret-of-the-demo"
+	branch        = "topic" // of the one pull request or merge request
+	author        = "dev"
 )
 
 // services are the Git services that the acts can be played on.
@@ -28,8 +32,8 @@ type gitService struct {
 		Close() error
 		URL() string
 	}
-	// event is what starts a pipeline, trigger its name in on-event.
-	event, trigger string
+	// event is what starts a pipeline.
+	event string
 	// check is what shows a pipeline's end, checks several, failed its state if that is bad.
 	check, checks, failed string
 	// mark is the annotation of a PipelineRun that tells of its check.
@@ -37,10 +41,15 @@ type gitService struct {
 	// create makes the repository and says what an installation, a Repository and its Secret (if
 	// any) need to know of it.
 	create func(*installation.Options) (pacv1alpha1.RepositorySpec, map[string]string)
-	// change commits and delivers the event, and returns what it was answered with.
-	change  func(ctx context.Context, receiver string, c forge.Change) (sha string, status int, body []byte, err error)
-	current func(sha, name string) verdict
-	writes  func(sha, name string) []write
+	// change commits to the branch and delivers the event, and returns what it was answered with. The
+	// first change opens the pull request.
+	change func(ctx context.Context, receiver string, c forge.Change) (sha string, status int, body []byte, err error)
+	// comment writes on the pull request as its author, and delivers the comment.
+	comment func(ctx context.Context, receiver, body string) (status int, answer []byte, err error)
+	// comments are the texts on the pull request.
+	comments func() []string
+	current  func(sha, name string) verdict
+	writes   func(sha, name string) []write
 }
 
 // verdict is what a check shows.
@@ -52,23 +61,52 @@ type verdict struct {
 // write is one call that changed a check, and what it asked for.
 type write struct{ method, path, state, says string }
 
+// reply returns the lines of the comment in which Plumbline answers commands.
+func (g *gitService) reply() []string {
+	for _, text := range g.comments() {
+		if answer, ours := strings.CutPrefix(text, status.ReplyMark); ours {
+			return strings.Split(strings.TrimSpace(answer), "\n")
+		}
+	}
+	return nil
+}
+
 func onGitHub() *gitService {
 	const repository = "acme/app"
 	github := forge.New(forge.Options{RefuseEarlyConclusion: true})
+	var number int
 	return &gitService{
-		forge: github, event: "push", trigger: "push", check: "check", checks: "checks", failed: "failure",
+		forge: github, event: "pull request", check: "check", checks: "checks", failed: "failure",
 		mark: pipelinesascode.CheckRunID,
 		create: func(o *installation.Options) (pacv1alpha1.RepositorySpec, map[string]string) {
 			o.Forge, o.App = github, github.CreateApp(1, "plumbline", "", webhookSecret)
 			repo := github.CreateRepo("acme", "app", forge.RepoOptions{})
+			github.Commit(repository, "main", forge.Change{Files: map[string]string{"README.md": "the demo"}})
+			github.SetCollaborator(repository, author, "write")
 			github.Install(o.App.ID, "acme", repository)
 			return pacv1alpha1.RepositorySpec{URL: repo.HTMLURL}, nil
 		},
 		change: func(ctx context.Context, receiver string, c forge.Change) (string, int, []byte, error) {
-			sha := github.Commit(repository, "main", c)
+			c.Author = author
+			sha, action := github.Commit(repository, branch, c), "synchronize"
+			if number == 0 {
+				action = "opened"
+				number = github.OpenPullRequest(forge.NewPull{Base: repository, HeadBranch: branch, Author: author})
+			}
 			status, body, err := github.Deliver(ctx, receiver,
-				github.PushDelivery(forge.PushEvent{Repo: repository, Ref: "refs/heads/main"}))
+				github.PullRequestDelivery(forge.PullEvent{Repo: repository, Number: number, Action: action}))
 			return sha, status, body, err
+		},
+		comment: func(ctx context.Context, receiver, body string) (int, []byte, error) {
+			return github.Deliver(ctx, receiver, github.CommentDelivery(forge.CommentEvent{
+				Repo: repository, ID: github.Comment(repository, number, author, body),
+			}))
+		},
+		comments: func() (texts []string) {
+			for _, c := range github.Comments(repository, number) {
+				texts = append(texts, c.Body)
+			}
+			return texts
 		},
 		current: func(sha, name string) verdict {
 			c, _ := github.Current(repository, sha, name)
@@ -85,16 +123,13 @@ func onGitHub() *gitService {
 	}
 }
 
-// onGitLab commits to the branch of one merge request, which the first event opens and the others
-// update.
 func onGitLab() *gitService {
-	const project, branch, author = "acme/team/app", "topic", "dev"
+	const project = "acme/team/app"
 	lab := gitlab.New(gitlab.Options{})
 	var request int64
 	return &gitService{
-		forge: lab, event: "merge request", trigger: "pull_request", check: "commit status", checks: "commit statuses",
-		failed: "failed",
-		mark:   pipelinesascode.GitLabPipelineID,
+		forge: lab, event: "merge request", check: "commit status", checks: "commit statuses",
+		failed: "failed", mark: pipelinesascode.GitLabPipelineID,
 		create: func(*installation.Options) (pacv1alpha1.RepositorySpec, map[string]string) {
 			made := lab.CreateProject(project, gitlab.ProjectOptions{Unprotected: true})
 			lab.Commit(project, "main", gitlab.Change{Files: map[string]string{"README.md": "the demo"}})
@@ -120,6 +155,15 @@ func onGitLab() *gitService {
 			status, body, err := lab.Deliver(ctx, receiver,
 				lab.MergeRequestDelivery(gitlab.MergeRequestEvent{Project: project, IID: request}))
 			return sha, status, body, err
+		},
+		comment: func(ctx context.Context, receiver, body string) (int, []byte, error) {
+			return lab.Deliver(ctx, receiver, lab.NoteDelivery(lab.AddNote(project, request, author, body)))
+		},
+		comments: func() (texts []string) {
+			for _, n := range lab.Notes(project, request) {
+				texts = append(texts, n.Body)
+			}
+			return texts
 		},
 		current: func(sha, name string) verdict {
 			s, _ := lab.Current(project, sha, name)

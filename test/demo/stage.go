@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -161,20 +162,19 @@ func (s *stage) until(ctx context.Context, what string, done func() (bool, error
 // errNotYet is what is waited for without an error.
 var errNotYet = errors.New("not yet")
 
-// send commits a pipeline, delivers the event to one receiver and waits for its record.
-func (s *stage) send(ctx context.Context, file, content string) (sha string, event *v1alpha1.GitEvent, err error) {
-	files := map[string]string{file: content}
+// send commits a file with pipelines, delivers the event to one receiver and waits for its record.
+func (s *stage) send(ctx context.Context, file string, pipelines ...string) (
+	sha string, event *v1alpha1.GitEvent, err error,
+) {
+	files := map[string]string{file: strings.Join(pipelines, "---\n")}
 	for _, other := range []string{".tekton/a.yaml", ".tekton/b.yaml", ".tekton/c.yaml"} {
 		if other != file {
 			files[other] = forge.Deleted
 		}
 	}
 	sha, status, body, err := s.git.change(ctx, s.receivers[0].URL, forge.Change{Files: files, Message: "demo: " + file})
-	if err != nil {
-		return sha, nil, fmt.Errorf("delivering the %s: %w", s.git.event, err)
-	}
-	if status != http.StatusAccepted {
-		return sha, nil, fmt.Errorf("the delivery was answered %d %s", status, body)
+	if err := accepted(s.git.event, status, body, err); err != nil {
+		return sha, nil, err
 	}
 	s.say("%s at %.8s delivered: the receiver answers 202", s.git.event, sha)
 	err = s.until(ctx, "the GitEvent is readable", func() (bool, error) {
@@ -193,6 +193,17 @@ func (s *stage) send(ctx context.Context, file, content string) (sha string, eve
 		s.say("recorded as GitEvent %s", event.Name)
 	}
 	return sha, event, err
+}
+
+// accepted returns an error unless the receiver answered a delivery with 202.
+func accepted(what string, status int, body []byte, err error) error {
+	if err != nil {
+		return fmt.Errorf("delivering the %s: %w", what, err)
+	}
+	if status != http.StatusAccepted {
+		return fmt.Errorf("the delivery of the %s was answered %d %s", what, status, body)
+	}
+	return nil
 }
 
 // lookAround tells what can be looked at while everything runs.

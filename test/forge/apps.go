@@ -117,7 +117,7 @@ func (g *GitHub) Install(appID int64, owner string, repos ...string) int64 {
 		all: len(repos) == 0, repos: map[int64]bool{}, created: g.now(),
 		permissions: map[string]string{
 			"checks": "write", "contents": "read", "issues": "write", "members": "read",
-			"metadata": "read", "pull_requests": "write",
+			"merge_queues": "read", "metadata": "read", "pull_requests": "write",
 		},
 	}
 	for _, name := range repos {

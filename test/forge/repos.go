@@ -43,7 +43,8 @@ type repo struct {
 	annotated     map[string]string    // name -> tag object, of annotated tags
 	updates       map[string]refUpdate // the last change of every full ref
 	pulls         []*pull
-	collaborators map[string]string // login -> role
+	collaborators map[string]string   // login -> role
+	required      map[string][]string // branch -> names of checks
 	lastEvent     time.Time
 }
 
@@ -71,7 +72,7 @@ func (g *GitHub) CreateRepo(owner, name string, o RepoOptions) Repo {
 		id: g.core.NextID(), owner: g.accountOf(owner, kind), name: name, private: o.Private,
 		defaultBranch: cmp.Or(o.DefaultBranch, "main"), created: g.now(), db: gitdb.DB{},
 		branches: map[string]string{}, tags: map[string]string{}, annotated: map[string]string{},
-		updates: map[string]refUpdate{}, collaborators: map[string]string{},
+		updates: map[string]refUpdate{}, collaborators: map[string]string{}, required: map[string][]string{},
 	}
 	if o.ForkOf != "" {
 		r.parent = g.mustRepo(o.ForkOf)

@@ -55,7 +55,7 @@ func main() {
 			Times: deps.Times{OperatorRetry: *operatorRetry, LateReports: *lateReports}, Identity: system.PodName(),
 			Remote:    web.New(web.Options{}),
 			Providers: map[string]provider.Provider{"github": panicking(github.New(github.Options{}), *planning, *reporting)},
-		}, events, claims, runs),
+		}, events, claims, runs, nil),
 		func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 			shared := repository.Options{OpenEvents: events.Of, EventInformer: events.Informer(ctx).Informer(), Claims: claims,
 				Runs: runs.Informer(ctx).GetIndexer()}

@@ -42,14 +42,14 @@ func sample() []string {
 	return []string{
 		"step-exits-1", "step-oom", "evicted-memory", "init-oom", "sidecar-oom", "node-shutdown-rejected", "pod-gc",
 		"image-not-found", "image-429", "task-timeout-running", "run-timeout-unschedulable", "author-then-evicted",
-		"evicted-then-author", "missing-result", "config-secret-missing", "parameter-missing",
+		"evicted-then-author", "config-then-evicted", "missing-result", "config-secret-missing", "parameter-missing",
 	}
 }
 
 func scenarios() []scenario {
 	s := steps()
 	s = append(s, nodes()...)
-	s = append(s, images()...)
+	s = append(s, append(images(), notCreated()...)...)
 	s = append(s, timeouts()...)
 	return append(s, definitions()...)
 }
@@ -141,6 +141,11 @@ func nodes() []scenario {
 		{"evicted-then-author", twoTasks, []act{
 			{"unit", lowMemory(), false}, {"lint", ends("step-test", 1, "Error", ""), false},
 		}},
+		{"config-then-evicted", twoTasks, []act{
+			{"unit", stays(corev1.PodPending, "step-test",
+				waits("CreateContainerConfigError", `secret "deploy-key" not found`)), false},
+			{"lint", lowMemory(), false},
+		}},
 		{"one-fails-one-succeeds", twoTasks, []act{
 			{"unit", succeeds(), false}, {"lint", ends("step-test", 1, "Error", ""), false},
 		}},
@@ -149,9 +154,6 @@ func nodes() []scenario {
 
 func images() []scenario {
 	pull := func(name, words string) scenario { return scenario{name, one, []act{{"unit", backOff(words), false}}} }
-	start := func(name, reason, words string) scenario {
-		return scenario{name, one, []act{{"unit", stays(corev1.PodPending, "step-test", waits(reason, words)), false}}}
-	}
 	const head = `failed to resolve reference "IMAGE": `
 	return []scenario{
 		pull("image-not-found", head+`IMAGE: not found`),
@@ -195,6 +197,15 @@ func images() []scenario {
 			"image-disk-full",
 			`failed to extract layer sha256:50aa: write /var/lib/containerd/tmpmounts/x: no space left on device`,
 		),
+	}
+}
+
+// notCreated are scenarios of containers that the kubelet cannot create.
+func notCreated() []scenario {
+	start := func(name, reason, words string) scenario {
+		return scenario{name, one, []act{{"unit", stays(corev1.PodPending, "step-test", waits(reason, words)), false}}}
+	}
+	return []scenario{
 		start(
 			"image-name-invalid",
 			"InvalidImageName",

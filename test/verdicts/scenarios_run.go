@@ -52,8 +52,8 @@ func definitions() []scenario {
 		),
 		broken("pod-security", `{pipelineSpec: {tasks: [{name: unit, taskSpec: {steps: [
   {name: test, image: "registry.example.com/team/app:1", script: "true", securityContext: {privileged: true}}]}}]}}`),
-		broken("pod-invalid", `{pipelineSpec: {tasks: [{name: unit, taskSpec: {
-  volumes: [{name: cache, configMap: {name: "Not_A_Name"}}, {name: cache, emptyDir: {}}], `+step+`}}]}}`),
+		broken("pod-invalid", `{taskRunTemplate: {podTemplate: {nodeSelector: {"not a label": "x"}}},
+  pipelineSpec: {tasks: [{name: unit, taskSpec: {`+step+`}}]}}`),
 		{"missing-result", `{pipelineSpec: {tasks: [
   {name: unit, taskSpec: {results: [{name: version}], ` + step + `}},
   {name: use, params: [{name: version, value: $(tasks.unit.results.version)}], taskSpec: {params: [{name: version}], ` + step + `}}]}}`,

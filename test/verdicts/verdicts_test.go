@@ -20,6 +20,7 @@ import (
 	tekton "github.com/tektoncd/pipeline/pkg/client/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"knative.dev/pkg/apis"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/test/cluster"
@@ -183,8 +184,9 @@ func ended(ctx context.Context, namespace, task string) error {
 		return err
 	}
 	for _, taskRun := range list.Items {
-		at := taskRun.Status.CompletionTime
-		if !taskRun.IsDone() || at == nil || !time.Now().After(at.Add(time.Second)) {
+		// a TaskRun that ends with CreateContainerConfigError gets no completionTime
+		succeeded := taskRun.Status.GetCondition(apis.ConditionSucceeded)
+		if !taskRun.IsDone() || !time.Now().After(succeeded.LastTransitionTime.Inner.Add(time.Second)) {
 			return errors.New("its TaskRun has not ended")
 		}
 	}

@@ -45,6 +45,7 @@ func (c *Checker) Installation(app bool) []Check {
 		Check{"Copies of webhook secrets", c.copies},
 		Check{"Services", c.services},
 		Check{"Git services of Repositories", c.repositoriesOfTeams},
+		Check{"Links to a console", c.dashboard},
 		Check{"Pipelines-as-Code", c.pipelinesAsCode},
 	)
 }

@@ -124,6 +124,30 @@ func (s *Scope) value(e *entry) (variable, error) {
 	return variable{text: strings.ToValidUTF8(value, "\ufffd"), found: true, secret: true}, nil
 }
 
+// maxPublic is the largest value that Public returns, in bytes. A link of 2,048 bytes, which GitHub
+// shows, has room for several.
+const maxPublic = 256
+
+// Public returns the values of variables for links. It leaves out those that do not exist or are
+// long, and those of Secrets, which it does not request. With an error it returns what is known.
+func (s *Scope) Public(names []string) (values map[string]string, err error) {
+	for _, name := range names {
+		v, problem := s.variable(name)
+		needs, _ := NeedsOf(problem)
+		switch {
+		case len(needs.Secrets) > 0 || v.secret:
+		case problem != nil:
+			err = problem
+		case v.found && len(v.text) <= maxPublic:
+			if values == nil {
+				values = map[string]string{}
+			}
+			values[name] = v.text
+		}
+	}
+	return values, err
+}
+
 // applies evaluates a filter. A filter that fails, because this payload does not have a field, does
 // not apply.
 func (s *Scope) applies(e *entry) (bool, error) {

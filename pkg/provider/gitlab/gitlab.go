@@ -138,6 +138,7 @@ func (s *service) connect(
 		Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name, ID: p.ID},
 		token:   provider.Token{User: c.User, Value: token},
 		shared:  c.Shared,
+		quiet:   c.Quiet,
 		base:    base,
 		now:     s.options.Now,
 		reader:  readerKey{user, p.ID},
@@ -203,6 +204,7 @@ type repository struct {
 	api.Project
 	token  provider.Token
 	shared bool     // other tenants use the token too
+	quiet  bool     // no note about a result is written
 	base   *url.URL // where the service shows its pages
 	now    func() time.Time
 	reader readerKey

@@ -52,6 +52,9 @@ func (r *repository) Put(ctx context.Context, head git.Head, id string, check st
 			return "", nil
 		}
 	}
+	if r.quiet { // no note is written, and one that the run has is finished
+		check.OnlyOpen = true
+	}
 	return r.putNote(ctx, head, id, check)
 }
 

@@ -23,16 +23,8 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 		return "", err
 	}
 	mine := want.among(known)
-	if mine == nil && id != "" {
-		if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
-			return "", err
-		}
-	}
-	if mine == nil && (want.onlyOpen || want.yields && len(known) > 0) {
-		return "", nil
-	}
 	if mine == nil {
-		return r.replace(ctx, at, sha, want, known)
+		return r.first(ctx, at, sha, id, want, known)
 	}
 	replaced := slices.ContainsFunc(
 		known,
@@ -42,6 +34,21 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 		return idOf(mine), nil
 	}
 	return r.set(ctx, at, sha, want, mine.PipelineId)
+}
+
+// first shows the first status of a run. known are those of other runs with its name.
+func (r *repository) first(
+	ctx context.Context, at place, sha, id string, want wanted, known []*gl.CommitStatus,
+) (string, error) {
+	if id != "" {
+		if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
+			return "", err
+		}
+	}
+	if want.onlyOpen || want.yields && len(known) > 0 {
+		return "", nil
+	}
+	return r.replace(ctx, at, sha, want, known)
 }
 
 // replace shows the first status of a run in the same pipeline as that of the run before on the

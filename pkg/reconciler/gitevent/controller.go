@@ -31,6 +31,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/metrics"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/kubeevents"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/openshift"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
@@ -46,11 +47,13 @@ func NewController(
 	events *gitevents.Watch,
 	claims *claim.Claims,
 	pipelineRuns *pipelineruns.Runs,
+	console *openshift.Console,
 ) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
 		logger := logging.FromContext(ctx)
 		runs := pipelineRuns.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
+		settings.OpenShift = console.Find(ctx, kubeclient.Get(ctx))
 		o.Budget = quota.New(func() quota.Limits { return settings.Load().Open }, clock.RealClock{}, nil)
 		c := cluster(ctx)
 		c.Open = deps.Open{GitEventLister: events.Informer(ctx).Lister(), Of: events.Of, From: events.From}

@@ -102,20 +102,7 @@ func (r *Reconciler) markRecent(ctx context.Context, repository *pacv1alpha1.Rep
 		return nil, nil // markCredentials returns that error
 	}
 	left := r.recents.left(keyOf(repository), r.clock.Now())
-	open := map[string]bool{}
-	all := slices.Clone(repository.Status.Recent)
-	for _, event := range r.openEvents(repository.Namespace, repository.Name) {
-		open[event.Name] = true
-		if started(event) {
-			all = append(all, recentEvent(event))
-		}
-	}
-	var missing []string
-	for _, entry := range repository.Status.Recent {
-		if entry.FinishedAt == nil && !open[entry.Event] {
-			missing = append(missing, entry.Event)
-		}
-	}
+	all, missing := r.fromCache(repository)
 	settled = r.recents.names(keyOf(repository))
 	missing = slices.Compact(slices.Sorted(slices.Values(append(missing, settled...))))
 	if len(missing) > 0 && left > 0 {
@@ -136,6 +123,25 @@ func (r *Reconciler) markRecent(ctx context.Context, repository *pacv1alpha1.Rep
 		return nil, err
 	}
 	return settled, nil
+}
+
+// fromCache returns the entries of the list and of the events in the cache, and the names of events
+// that have no result in the list and are not in the cache.
+func (r *Reconciler) fromCache(repository *pacv1alpha1.Repository) (all []pacv1alpha1.RecentEvent, missing []string) {
+	open := map[string]bool{}
+	all = slices.Clone(repository.Status.Recent)
+	for _, event := range r.openEvents(repository.Namespace, repository.Name) {
+		open[event.Name] = true
+		if started(event) {
+			all = append(all, recentEvent(event))
+		}
+	}
+	for _, entry := range repository.Status.Recent {
+		if entry.FinishedAt == nil && !open[entry.Event] {
+			missing = append(missing, entry.Event)
+		}
+	}
+	return all, missing
 }
 
 // onlyRecent returns after how long a status may be written that differs in the list alone, 0 if it

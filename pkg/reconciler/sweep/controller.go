@@ -21,6 +21,7 @@ import (
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/leaderelection"
+	"github.com/plumbline-ci/plumbline/pkg/runtime/openshift"
 	"github.com/plumbline-ci/plumbline/pkg/store/gitevents"
 )
 
@@ -39,6 +40,8 @@ type Options struct {
 	Events *gitevents.Watch
 	// Closer closes the checks of PipelineRuns without an event.
 	Closer Closer
+	// OpenShift finds the cluster's own console; nil does not look for it.
+	OpenShift *openshift.Console
 }
 
 // NewController returns the constructor that sharedmain calls.
@@ -61,6 +64,7 @@ func NewController(o Options) injection.ControllerConstructor {
 			settings: config.NewStore(logger.Named("config")),
 			clock:    clock.RealClock{},
 		}
+		r.settings.OpenShift = o.OpenShift.Find(ctx, kubeclient.Get(ctx))
 		var err error
 		sweeps := func() bool { return r.IsLeaderFor(name(o.Namespace)) }
 		if r.metrics, err = newMetrics(otel.Meter(meterName), sweeps); err != nil {

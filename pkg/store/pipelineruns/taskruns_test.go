@@ -5,14 +5,19 @@ package pipelineruns_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
+	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -51,7 +56,7 @@ func stuffed(n int) *pipelinev1.TaskRun {
 	now := metav1.Now()
 	run := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "north", Name: fmt.Sprint("task-", n), Labels: map[string]string{"tekton.dev/pipelineTask": "build"},
-		Annotations: map[string]string{"large": strings.Repeat("x", 1<<10)},
+		Annotations: map[string]string{"large": strings.Repeat("x", 1<<10)}, UID: "1",
 	}}
 	run.Spec.TaskRef = &pipelinev1.TaskRef{
 		Name: "build", ResolverRef: pipelinev1.ResolverRef{Params: pipelinev1.Params{{Name: "large"}}},
@@ -61,6 +66,9 @@ func stuffed(n int) *pipelinev1.TaskRun {
 	}
 	run.Status.StartTime, run.Status.CompletionTime = &now, &now
 	run.Status.RetriesStatus = []pipelinev1.TaskRunStatus{{}, {}}
+	run.Status.Steps = make([]pipelinev1.StepState, 200)
+	run.Status.Steps[0].Waiting = &corev1.ContainerStateWaiting{Message: message()}
+	run.Status.Sidecars = make([]pipelinev1.SidecarState, 200)
 	run.Status.SetCondition(&apis.Condition{
 		Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed", Message: message(),
 	})
@@ -83,14 +91,70 @@ func TestTaskRunsOfIsBounded(t *testing.T) {
 		for _, run := range got[:min(3, len(got))] {
 			c := run.Status.GetCondition(apis.ConditionSucceeded)
 			if len(c.Message) > 32<<10 || !strings.HasPrefix(c.Message, "it failed ü") || run.Annotations != nil ||
-				run.Spec.Params != nil || run.Spec.TaskRef.Params != nil {
+				run.Spec.Params != nil || run.Spec.TaskRef.Params != nil ||
+				len(run.Status.Steps) != 100 || len(run.Status.Sidecars) != 100 ||
+				len(run.Status.Steps[0].Waiting.Message) > 32<<10 {
 				t.Errorf("too much is kept of %s", run.Name)
 			}
 			if !run.IsFailure() || run.Spec.TaskRef.Name != "build" || run.Labels["tekton.dev/pipelineTask"] != "build" ||
-				len(run.Status.RetriesStatus) != 2 ||
+				len(run.Status.RetriesStatus) != 2 || run.UID == "" || // Pods are its own by its UID
 				run.Status.StartTime == nil || run.Status.CompletionTime == nil {
 				t.Errorf("something that a report needs is missing: %+v", run)
 			}
+		}
+	}
+}
+
+// corpus has the statuses of failed runs on which verdicts are tested.
+const corpus = "../../status/testdata/corpus/*.yaml"
+
+// one is an API server that has the TaskRuns of one run.
+type one struct {
+	tektonv1.TaskRunInterface
+	taskRuns []pipelinev1.TaskRun
+}
+
+func (o one) List(context.Context, metav1.ListOptions) (*pipelinev1.TaskRunList, error) {
+	return &pipelinev1.TaskRunList{Items: o.taskRuns}, nil
+}
+
+// What is left out of a PipelineRun and of its TaskRuns changes no verdict.
+func TestTrimmedRunsHaveTheSameVerdict(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(corpus)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no corpus at %s: %v", corpus, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, server := &pipelinev1.PipelineRun{}, one{}
+		for document := range strings.SplitSeq(string(data), "\n---\n") {
+			into := any(whole)
+			if !strings.Contains(document, "\nkind: PipelineRun\n") {
+				server.taskRuns = append(server.taskRuns, pipelinev1.TaskRun{})
+				into = &server.taskRuns[len(server.taskRuns)-1]
+			}
+			if err := yaml.UnmarshalStrict([]byte(document), into); err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+		}
+		trimmed, err := pipelineruns.TaskRunsOf(t.Context(), server, whole.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []*pipelinev1.TaskRun
+		for i := range server.taskRuns {
+			all = append(all, &server.taskRuns[i])
+			if got, want := status.NeedsPod(trimmed[i]), status.NeedsPod(all[i]); got != want {
+				t.Errorf("%s: NeedsPod is %v for the trimmed TaskRun, %v for the whole one", file, got, want)
+			}
+		}
+		got := status.Diagnose(pipelineruns.TrimRun(whole), trimmed, status.Facts{})
+		if want := status.Diagnose(whole, all, status.Facts{}); got != want {
+			t.Errorf("%s: the verdict on the trimmed run is %+v, on the whole one %+v", file, got, want)
 		}
 	}
 }

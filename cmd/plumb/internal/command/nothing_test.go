@@ -150,15 +150,15 @@ func TestUnknownCommand(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"--comment=/retset build"}, "Assumed: /retset is not a command, so this is an ordinary comment (commands: /test, /retest, /ok-to-test, /cancel).\n"},
+		{[]string{"--comment=/retset build"}, "Assumed: /retset is not a command, so this is an ordinary comment (commands: /test, /retest, /ok-to-test, /cancel, /why).\n"},
 		{[]string{"--comment=/test", "--repository=repository.yaml"},
-			"Assumed: /test is not a command, so this is an ordinary comment (commands: /ci test, /ci retest, /ci ok-to-test, /ci cancel).\n"},
+			"Assumed: /test is not a command, so this is an ordinary comment (commands: /ci test, /ci retest, /ci ok-to-test, /ci cancel, /ci why).\n"},
 		{[]string{"--comment=/deploy"}, ""}, {[]string{"--comment=hello"}, ""}, {[]string{"--comment=/test"}, ""},
 		{[]string{"--comment=\uff0ftest"}, ""},
 		{[]string{"--comment=/retest"}, "Assumed: nothing has run on the commit yet.\n"},
 	} {
 		got := plumb(t.Context(), repo.Dir, "", append([]string{"plan"}, test.args...)...)
-		if said := strings.Contains(got.out, "comment like any other"); got.code != exitOK ||
+		if said := strings.Contains(got.out, "is not a command"); got.code != exitOK ||
 			!strings.Contains(got.out, test.want) || test.want == "" && said {
 			t.Errorf("%v: exit %d: %s%s", test.args, got.code, got.out, got.said)
 		}

@@ -34,6 +34,16 @@ type Service struct {
 	Token, Webhook SecretKey
 }
 
+// CommentsOff reports whether results on GitLab are not written as comments. The Repository's own
+// settings come before those of the global one, which may be nil.
+func CommentsOff(own, global *Repository) bool {
+	settings := own.Spec.Settings
+	if global != nil {
+		settings = own.Spec.WithGlobal(&global.Spec).Settings
+	}
+	return settings != nil && settings.Gitlab != nil && settings.Gitlab.CommentStrategy == CommentsDisabled
+}
+
 // ServiceOf returns the service of a Repository, completed by the global Repository, which may be
 // nil. Secrets are read from the namespace of the Repository that names the token: without a
 // git_provider.secret of its own, a Repository uses both secrets of the global one. The error says

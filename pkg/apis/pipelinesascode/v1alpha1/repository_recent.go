@@ -32,7 +32,7 @@ type RecentEvent struct {
 	// "Ignored: <reason>".
 	// +optional
 	Outcome string `json:"outcome,omitempty"`
-	// One word for what was decided, for example Selected, NoMatch, PendingApproval or SkipCI.
+	// One word for what was decided, for example Selected, NoMatch or PendingApproval.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 	// The decision as a sentence, cut to 256 bytes. It is set once the event is finished.

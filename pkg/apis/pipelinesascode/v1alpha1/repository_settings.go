@@ -149,10 +149,15 @@ type Policy struct {
 	PullRequest []string `json:"pull_request,omitempty"`
 }
 
+// CommentsDisabled is the CommentStrategy that writes no comments about results.
+const CommentsDisabled = "disable_all"
+
 // CommentSettings says how comments are used.
 type CommentSettings struct {
-	// Not acted on by Plumbline. In Pipelines-as-Code: whether results are written as comments.
-	// Plumbline reports with checks, and answers commands in one comment.
+	// Whether results are written as comments where the Git service accepts no status, which is on
+	// GitLab's merge requests from forks. "disable_all" writes none, and the results are then shown
+	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub
+	// nothing depends on it: an App reports with checks. Commands are answered in any case.
 	// +optional
 	// +kubebuilder:validation:Enum="";disable_all;update
 	CommentStrategy string `json:"comment_strategy,omitempty"`

@@ -47,10 +47,8 @@ func (s *Settings) ignoredFields(set map[string]bool) {
 	}
 	set["settings.github_app_token_scope_repos"] = len(s.GithubAppTokenScopeRepos) > 0
 	set["settings.ai"] = s.AIAnalysis != nil
-	set["settings.github.comment_strategy"] = s.Github != nil && s.Github.CommentStrategy != ""
 	set["settings.forgejo"] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
 	if s.Gitlab != nil {
-		set["settings.gitlab.comment_strategy"] = s.Gitlab.CommentStrategy != ""
 		set["settings.gitlab.token_auto_rotation"] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
 	}
 }

@@ -23,8 +23,7 @@ func TestNotActedOn(t *testing.T) {
 		`{"git_provider":{"type":"gitea"}}`:                         {"git_provider.type: gitea"},
 		`{"settings":{"github_app_token_scope_repos":["a/b"],"ai":{"enabled":true},"github":{"comment_strategy":"update"},
 			"forgejo":{"user_agent":"x"},"gitlab":{"comment_strategy":"update","token_auto_rotation":true}}}`: {
-			"settings.ai", "settings.forgejo", "settings.github.comment_strategy", "settings.github_app_token_scope_repos",
-			"settings.gitlab.comment_strategy", "settings.gitlab.token_auto_rotation",
+			"settings.ai", "settings.forgejo", "settings.github_app_token_scope_repos", "settings.gitlab.token_auto_rotation",
 		},
 	} {
 		var spec RepositorySpec

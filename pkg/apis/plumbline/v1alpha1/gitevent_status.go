@@ -151,6 +151,10 @@ type Run struct {
 	// branch or tag.
 	// +optional
 	CancelInProgress bool `json:"cancelInProgress,omitempty"`
+	// The values of params that the links to the run use, for the console templates of the
+	// ConfigMap. Values from Secrets are left out.
+	// +optional
+	LinkParams map[string]string `json:"linkParams,omitempty"`
 	// The digest of the metadata that was last written to the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`

@@ -804,6 +804,13 @@ func (in *Run) DeepCopyInto(out *Run) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.LinkParams != nil {
+		in, out := &in.LinkParams, &out.LinkParams
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Attempts != nil {
 		in, out := &in.Attempts, &out.Attempts
 		*out = make([]FailedAttempt, len(*in))

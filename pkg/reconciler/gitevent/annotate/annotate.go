@@ -132,10 +132,13 @@ func objectsOf(run *v1alpha1.Run) (objects []object) {
 func patchOf(
 	metadata func(id string) (labels, annotations map[string]string), o object, check *v1alpha1.Check,
 ) (patch []byte, digest string) {
-	if check == nil || check.ID == "" {
+	if check == nil || check.ID == "" && !check.Concluded {
 		return nil, ""
 	}
-	labels, annotations := metadata(check.ID)
+	labels, annotations := map[string]string{}, map[string]string{}
+	if check.ID != "" { // without one, the result is shown nowhere (comment_strategy)
+		labels, annotations = metadata(check.ID)
+	}
 	if check.Concluded || o.finished {
 		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
 		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted

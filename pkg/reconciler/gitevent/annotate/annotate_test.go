@@ -34,6 +34,8 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 		},
 		"a conclusion, of whatever checks": {without, created, &v1alpha1.Check{ID: "7", Concluded: true},
 			resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
+		"a conclusion that is shown nowhere": {withID, created, &v1alpha1.Check{Concluded: true},
+			resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
 		"an earlier attempt": {without, finished, &v1alpha1.Check{ID: "7"},
 			resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
 	} {

@@ -164,7 +164,7 @@ func (a *Attempt) Manifest(ctx context.Context, run *v1alpha1.Run) (*pipelinev1.
 	if err != nil || run.Attempt() == 1 {
 		return manifest, err
 	}
-	resources.ForAttempt(manifest, run, a.Config.Console.Links(run.Namespace, run.Name).Run)
+	resources.ForAttempt(manifest, run, a.Config.Console.Links(*run).Run)
 	return manifest, nil
 }
 
@@ -175,7 +175,7 @@ func (a *Attempt) Desired() []status.Check {
 		in.Runs = append(in.Runs, status.RunState{
 			Run:         run,
 			PipelineRun: a.Seen[run.Name],
-			Links:       a.Config.Console.Links(run.Namespace, run.Name),
+			Links:       a.Config.Console.Links(run),
 			Wait:        a.Waits.Of(v1alpha1.StepCreate + run.Name),
 			Refused:     a.Waits.Of(v1alpha1.StepCancel + run.Name),
 		})

@@ -31,7 +31,8 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]
 	}
 	for i := range st.Runs {
-		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns, st.Runs[i].InfrastructureRetries = "", nil, 0
+		st.Runs[i].Patched, st.Runs[i].MaxKeepRuns, st.Runs[i].LinkParams = "", nil, nil
+		st.Runs[i].InfrastructureRetries = 0
 		st.Runs[i].Secret, st.Runs[i].SecretRenewAt, st.Runs[i].SecretOwned = "", nil, false
 		for j := range st.Runs[i].Attempts {
 			st.Runs[i].Attempts[j].Patched = ""

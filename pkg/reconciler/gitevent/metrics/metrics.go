@@ -44,18 +44,12 @@ type Metrics struct {
 func New() *Metrics {
 	meter := otel.Meter(Name)
 	m := &Metrics{
-		patchFailures: counter(
-			meter,
-			"plumbline.pipelinerun.patch.failures",
-			"Patches of a PipelineRun's metadata that failed, by reason.",
-		),
+		patchFailures: counter(meter, "plumbline.pipelinerun.patch.failures",
+			"Patches of a PipelineRun's metadata that failed, by reason."),
 		waits: counter(meter, "plumbline.gitevent.waits", "Steps that began to wait, by step, class and reason."),
 		runs:  counter(meter, "plumbline.pipelinerun.created", "PipelineRuns created or adopted."),
-		retried: counter(
-			meter,
-			"plumbline.pipelinerun.retried",
-			"PipelineRuns that the cluster made fail and that another attempt replaces.",
-		),
+		retried: counter(meter, "plumbline.pipelinerun.retried",
+			"PipelineRuns that the cluster made fail and that another attempt replaces."),
 		panics:   counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings: counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
 		unrevoked: counter(

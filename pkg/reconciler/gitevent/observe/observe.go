@@ -143,7 +143,7 @@ func input(a *attempt.Attempt, run *v1alpha1.Run, failing time.Duration) Input {
 		Event:   a.Event.Name,
 		Run:     *run,
 		Seen:    a.Seen[run.Name],
-		Links:   a.Config.Console.Links(run.Namespace, run.Name),
+		Links:   a.Config.Console.Links(*run),
 		MaxText: min(MaxText, v1alpha1.ReportLimit(&a.Event.Status)),
 		Failing: failing,
 	}

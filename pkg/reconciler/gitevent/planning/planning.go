@@ -197,7 +197,7 @@ func earlier(s *v1alpha1.GitEventStatus) *plan.Earlier {
 			Pipeline:   run.Pipeline,
 			Namespace:  run.Namespace,
 			Name:       run.Key(),
-			Note:       run.Note,
+			Shown:      plan.Shown{Note: run.Note, LinkParams: run.LinkParams},
 			Secret:     run.Secret,
 			Refused:    refusalOf(&run),
 			Unresolved: run.Unresolved,

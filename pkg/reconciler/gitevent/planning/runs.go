@@ -27,7 +27,7 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
 
-			InfrastructureRetries: run.Retries.Most,
+			InfrastructureRetries: run.Retries.Most, LinkParams: run.LinkParams,
 		})
 		if run.Unmatched() {
 			runs[i].Refused, runs[i].Result = nil, &v1alpha1.Result{

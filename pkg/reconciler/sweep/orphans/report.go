@@ -158,7 +158,7 @@ func desired(ctx context.Context, event *v1alpha1.GitEvent) []status.Check {
 	settings := config.FromContext(ctx)
 	in := status.Input{Application: settings.ApplicationName, Event: event}
 	for _, run := range event.Status.Runs {
-		in.Runs = append(in.Runs, status.RunState{Run: run, Links: settings.Console.Links(run.Namespace, run.Name)})
+		in.Runs = append(in.Runs, status.RunState{Run: run, Links: settings.Console.Links(run)})
 	}
 	return status.Desired(in)
 }
