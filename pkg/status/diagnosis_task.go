@@ -22,13 +22,12 @@ const (
 	podPending            = "Pending"
 )
 
-// ofAttempt diagnoses one attempt of a failed TaskRun.
+// ofAttempt diagnoses one attempt of a failed TaskRun: first what ends a pod.
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
-	pod := "the pod of task " + task
 	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
 		return d
 	}
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
@@ -51,25 +50,41 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
+	}
+	return r.ofUnstarted(task, s, c.Reason, c.Message)
+}
+
+// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.
+func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
+	pod := "the pod of task " + task
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
-		return ofImage(task, c.Message)
+		return ofImage(task, message)
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
-		if words := waiting(s) + c.Message; echoesOutage(words) || syncTimeout.MatchString(words) {
+		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
 			return ofCluster(causeStart, pod)
 		}
 		return ofAuthor(causeConfig, task)
 	case pipelinev1.TaskRunReasonPodCreationFailed:
-		if exists, known := r.namedTask(c.Message); known && !exists {
+		if exists, known := r.namedTask(message); known && !exists {
 			return ofAuthor(causeNoTask, task)
 		}
-		if match := podErrored.FindStringSubmatch(c.Message); match != nil {
+		if match := podErrored.FindStringSubmatch(message); match != nil {
 			return ofStart(pod, match[1])
 		}
-		return ofCreation(pod, c.Message)
+		return ofCreation(pod, message)
 	case podAdmissionFailed:
 		return ofAuthor(causeRefused, "Pod Security", pod)
+	}
+	return ofDefinition(task, reason, message)
+}
+
+// ofDefinition diagnoses a TaskRun whose definition Tekton refused or could not fetch, or whose
+// results or sidecars it could not handle.
+func ofDefinition(task, reason, message string) Diagnosis {
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonFailedResolution:
-		if fetchFailed(c.Message) {
+		if fetchFailed(message) {
 			return ofCluster(causeFetch)
 		}
 		return ofAuthor(causeNoTask, task)
@@ -107,19 +122,7 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 			step.TerminationReason == "Skipped" || step.TerminationReason == "Continued" {
 			continue
 		}
-		d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
-		switch {
-		case t.Reason == "OOMKilled":
-			d = ofAuthor(causeMemory, "step", code(step.Name), task)
-		case step.TerminationReason == "TimeoutExceeded":
-			d = ofAuthor(causeStepTimeout, code(step.Name), task)
-		case t.Reason == "ContainerStatusUnknown":
-			d = ofCluster(causeNodeLost)
-		case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
-			d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
-		case slices.Contains(signals(), t.ExitCode):
-			d.Verdict = v1alpha1.VerdictUnknown
-		}
+		d := ofStep(task, &step)
 		d.Step = step.Name
 		return d
 	}
@@ -136,6 +139,26 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 		return ofAuthor(causeTimeout, task)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+}
+
+// ofStep diagnoses a step that failed.
+func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
+	t, name := step.Terminated, code(step.Name)
+	switch {
+	case t.Reason == "OOMKilled":
+		return ofAuthor(causeMemory, "step", name, task)
+	case step.TerminationReason == "TimeoutExceeded":
+		return ofAuthor(causeStepTimeout, name, task)
+	case t.Reason == "ContainerStatusUnknown":
+		return ofCluster(causeNodeLost)
+	case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
+		return unsure(causeStart, "step "+name+" of task "+task)
+	}
+	d := ofAuthor(causeExit, name, task, t.ExitCode)
+	if slices.Contains(signals(), t.ExitCode) {
+		d.Verdict = v1alpha1.VerdictUnknown
+	}
+	return d
 }
 
 // running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the

@@ -182,8 +182,8 @@ const (
 	logForbidden   = "Plumbline may not read logs in namespace %s: there is no binding of its ClusterRole whose name ends in -logs."
 	logGone        = "The log no longer exists: the pod was deleted, or its node does not have the log."
 	logEmpty       = "The step has written nothing."
-	logSecret      = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
-	logSecrets     = "The log is not shown, because the Secrets of this run are too large to be masked."
+	logUnmasked    = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
+	logUnmaskable  = "The log is not shown, because the Secrets of this run are too large to be masked."
 	logUnavailable = "The cluster did not return the log within a minute."
 )
 
