@@ -54,6 +54,9 @@ const (
 	keyRetries          = "infrastructure-retries"
 	keyLogSnippet       = "error-log-snippet"
 	keyLogLines         = "error-log-snippet-number-of-lines"
+	keyDetect           = "error-detection-from-container-logs"
+	keyDetectLines      = "error-detection-max-number-of-lines"
+	keyDetectPattern    = "error-detection-simple-regexp"
 )
 
 const (
@@ -152,11 +155,13 @@ type Config struct {
 	CancelInProgress CancelInProgress
 	// LogSnippet says what checks show of the logs of failed steps.
 	LogSnippet LogSnippet
+	// ErrorDetection says which lines of logs become annotations on source lines.
+	ErrorDetection ErrorDetection
 }
 
 // LogSnippet says what checks show of the logs of failed steps.
 type LogSnippet struct {
-	// Show is false if checks show nothing of logs. Then no log is read.
+	// Show is false if checks show nothing of logs.
 	Show bool
 	// Lines is how many lines a check shows of one step.
 	Lines int
@@ -176,6 +181,7 @@ func Default() *Config {
 		// Most problems of one node or of one call do not hit the next attempt.
 		InfrastructureRetries: 1,
 		LogSnippet:            LogSnippet{Show: true, Lines: defaultLogLines},
+		ErrorDetection:        defaultErrorDetection(),
 	}
 }
 

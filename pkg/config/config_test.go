@@ -3,6 +3,7 @@
 package config
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -53,13 +54,18 @@ func TestNew(t *testing.T) {
 				"enable-cancel-in-progress-on-pull-requests": "true", "enable-cancel-in-progress-on-push": "true",
 				"infrastructure-retries": "3",
 				"error-log-snippet":      "false", "error-log-snippet-number-of-lines": "7",
+				"error-detection-from-container-logs": "false", "error-detection-max-number-of-lines": "-1",
+				"error-detection-simple-regexp": `^(?P<error>.*) at (?P<filename>[^:]+):(?P<line>\d+)$`,
 			},
 			want: &Config{
 				InfrastructureRetries: 3,
 				Retention:             Retention{Default: 5, Limit: 50},
 				CancelInProgress:      CancelInProgress{PullRequests: true, Pushes: true},
 				LogSnippet:            LogSnippet{Lines: 7},
-				RequireApprovedSHA:    true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
+				ErrorDetection: ErrorDetection{
+					Lines: 10_000, Pattern: regexp.MustCompile(`^(?P<error>.*) at (?P<filename>[^:]+):(?P<line>\d+)$`),
+				},
+				RequireApprovedSHA: true, RememberApprovals: true, GitAllowed: egress.Hosts{"gitlab.corp.example.com"},
 				RunLimits: podsecurity.Limits{ServiceAccounts: []string{"builder", "tester"}, PodSecurity: podsecurity.Baseline},
 				Remote: Remote{
 					Hub:      web.Hub{URL: "https://hub.example.com/api/v1", Catalog: "ours"},
@@ -158,12 +164,18 @@ func TestNew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := New(test.data)
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Console{}, Owners{}, Namespaces{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, whole); diff != "" {
 				t.Errorf("config (-want +got):\n%s", diff)
 			}
 			checkLines(t, err, test.errs)
 		})
 	}
+}
+
+// whole compares all of a Config.
+var whole = cmp.Options{
+	cmp.AllowUnexported(Console{}, Owners{}, Namespaces{}),
+	cmp.Comparer(func(a, b *regexp.Regexp) bool { return a.String() == b.String() }),
 }
 
 func checkLines(t *testing.T, err error, want []string) {

@@ -29,7 +29,7 @@ func TestKeysThatDoNothingAreOnThePage(t *testing.T) {
 			}
 		}
 	}
-	if keys != 17 {
-		t.Errorf("%d keys are on the page, want 17", keys)
+	if keys != 14 {
+		t.Errorf("%d keys are on the page, want 14", keys)
 	}
 }

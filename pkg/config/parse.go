@@ -66,6 +66,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 		Lines: p.integer(keyLogLines, limits{minimum: 1, maximum: maxLogLines},
 			standard.LogSnippet.Lines, previous.LogSnippet.Lines),
 	}
+	c.ErrorDetection = p.errorDetection(standard.ErrorDetection, previous.ErrorDetection)
 	c.SettledRetention = p.retention(c.GitHubURL, previous.SettledRetention)
 	p.unknown()
 	return c, errors.Join(p.errs...)

@@ -25,7 +25,7 @@ func TestBadRunLimitsKeepThePreviousOnes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s: %v, want an error that names it", key, err)
 		}
-		if diff := cmp.Diff(before, got, cmp.AllowUnexported(Console{}, Owners{}, Namespaces{})); diff != "" {
+		if diff := cmp.Diff(before, got, whole); diff != "" {
 			t.Errorf("%s: %s", key, diff)
 		}
 	}

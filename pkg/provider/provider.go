@@ -41,6 +41,9 @@ type Provider struct {
 	// Reopens is true where a late report replaces a check's conclusion, whichever of the check's
 	// reports it is. Elsewhere only a check's first report can arrive late, as a second check.
 	Reopens bool
+	// Annotates is true if the service shows annotations on source lines. Then Client has an
+	// Annotator.
+	Annotates bool
 	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no
 	// call. It is nil for a service that has no Apps.
 	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
@@ -76,6 +79,7 @@ type Client struct {
 	Tokens
 	Reporter
 	Conversation
+	Annotator
 }
 
 // History reads what an event, a commit or a comment belongs to.
@@ -205,6 +209,17 @@ type Reporter interface {
 	// No error is Invalid. The caller stores an id even if an error comes with it: then only a
 	// duplicate could not be closed.
 	Put(ctx context.Context, head git.Head, id string, check status.Check, sole bool) (newID string, err error)
+}
+
+// Annotator shows what logs say about source lines. It is nil for a service that cannot.
+type Annotator interface {
+	// Annotate adds to the check with this id those of the lines that it does not have. The lines
+	// of a check must always be the same, in the same order: a check that has n annotations has the
+	// first n. The rest of the check stays as it is. A check that does not exist is no error.
+	//
+	// No error is Invalid. After one that is Unknown, the caller waits until what was sent cannot
+	// take effect any more.
+	Annotate(ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine) error
 }
 
 // Conversation writes comments on a pull request.

@@ -15,7 +15,7 @@ type stepLog struct{ Task, Step, Lines, Missing string }
 
 // withLog adds to a concluded check what is known of the logs of the failed steps.
 func withLog(c *Check, log *v1alpha1.RunLog) {
-	if log == nil {
+	if log == nil || log.Hidden {
 		return
 	}
 	var data struct {

@@ -12,7 +12,7 @@ func (k *checkRun) json(g *GitHub) object {
 		"url": k.repo.api(g) + "/check-runs/" + id, "html_url": k.repo.html(g) + "/runs/" + id,
 		"started_at": k.started.Format(time.RFC3339), "completed_at": nil,
 		"output": object{
-			"title": k.title, "summary": k.summary, "text": k.text, "annotations_count": k.annotations,
+			"title": k.title, "summary": k.summary, "text": k.text, "annotations_count": len(k.annotations),
 			"annotations_url": k.repo.api(g) + "/check-runs/" + id + "/annotations",
 		},
 		"check_suite": object{"id": k.suite}, "app": k.app.json(g), "pull_requests": k.pullRequests(g),

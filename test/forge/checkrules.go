@@ -18,6 +18,7 @@ import (
 const (
 	maxCheckText   = 65535 // characters of summary and of text
 	maxAnnotations = 50    // of one request
+	maxMessage     = 64 << 10
 	maxActions     = 3
 )
 
@@ -35,10 +36,10 @@ type checkRequest struct {
 }
 
 type checkOutput struct {
-	Title       *string           `json:"title"`
-	Summary     *string           `json:"summary"`
-	Text        *string           `json:"text"`
-	Annotations []json.RawMessage `json:"annotations"`
+	Title       *string      `json:"title"`
+	Summary     *string      `json:"summary"`
+	Text        *string      `json:"text"`
+	Annotations []Annotation `json:"annotations"`
 }
 
 // checkRequest validates the body as the API's schema does, then as its model
@@ -196,6 +197,9 @@ func (s *schema) annotation(v any) {
 		}
 	}
 	s.member(a, "annotation_level", "notice", "warning", "failure")
+	if n := len(text(a, "message")); n > maxMessage {
+		s.fail("Only %d characters are allowed; %d were supplied.", maxMessage, n)
+	}
 }
 
 func (s *schema) actions(body map[string]any) {

@@ -33,10 +33,19 @@ type CheckRun struct {
 	Title       string
 	Summary     string
 	Text        string
-	Annotations int
+	Annotations []Annotation
 	StartedAt   time.Time
 	CompletedAt time.Time
 	Updates     int // PATCH calls that took effect
+}
+
+// Annotation is one on a source line.
+type Annotation struct {
+	Path      string `json:"path"`
+	StartLine int    `json:"start_line"`
+	EndLine   int    `json:"end_line"`
+	Level     string `json:"annotation_level"`
+	Message   string `json:"message"`
 }
 
 type checkRun struct {
@@ -48,7 +57,7 @@ type checkRun struct {
 	externalID, detailsURL string
 	status, conclusion     string
 	title, summary, text   *string
-	annotations            int
+	annotations            []Annotation
 	started                time.Time
 	completed              *time.Time
 	updates                int
@@ -58,7 +67,7 @@ func (k *checkRun) view() CheckRun {
 	v := CheckRun{
 		ID: k.id, AppID: k.app.ID, Repo: k.repo.fullName(), HeadSHA: k.headSHA, Name: k.name,
 		ExternalID: k.externalID, DetailsURL: k.detailsURL, Status: k.status, Conclusion: k.conclusion,
-		Title: deref(k.title), Summary: deref(k.summary), Text: deref(k.text), Annotations: k.annotations,
+		Title: deref(k.title), Summary: deref(k.summary), Text: deref(k.text), Annotations: slices.Clone(k.annotations),
 		StartedAt: k.started, Updates: k.updates,
 	}
 	if k.completed != nil {
@@ -164,7 +173,7 @@ func (k *checkRun) take(req checkRequest, now time.Time) {
 			k.text = req.Output.Text
 		}
 		// Annotations of later requests are added to those that are there.
-		k.annotations += len(req.Output.Annotations)
+		k.annotations = append(k.annotations, req.Output.Annotations...)
 	}
 	if req.Conclusion == nil {
 		if k.status != statusCompleted {

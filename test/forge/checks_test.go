@@ -80,6 +80,16 @@ func TestCheckRunRules(t *testing.T) {
 		"an annotation needs a path": {
 			output(map[string]any{"annotations": annotations(1, map[string]any{"path": nil})}), 422, `"path" wasn't supplied.`,
 		},
+		"a message of 64 KB fits": {
+			output(map[string]any{
+				"annotations": annotations(1, map[string]any{"message": strings.Repeat("m", 64<<10)}),
+			}), 201, "",
+		},
+		"a longer one does not": {
+			output(map[string]any{
+				"annotations": annotations(1, map[string]any{"message": strings.Repeat("m", 64<<10+1)}),
+			}), 422, "Only 65536 characters are allowed; 65537 were supplied.",
+		},
 		"an annotation's level is a known one": {output(map[string]any{
 			"annotations": annotations(1, map[string]any{"annotation_level": "bad"}),
 		}), 422, "bad is not a member of"},

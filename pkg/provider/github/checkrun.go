@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	gh "github.com/google/go-github/v60/github"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -33,7 +34,7 @@ type checkRun struct {
 	HeadSHA     string       `json:"head_sha,omitempty"`
 	ExternalID  string       `json:"external_id,omitempty"`
 	DetailsURL  string       `json:"details_url,omitempty"`
-	Status      string       `json:"status"`
+	Status      string       `json:"status,omitempty"`
 	StartedAt   string       `json:"started_at,omitempty"`
 	Conclusion  string       `json:"conclusion,omitempty"`
 	CompletedAt string       `json:"completed_at,omitempty"`
@@ -44,6 +45,8 @@ type checkOutput struct {
 	Title   string `json:"title"`
 	Summary string `json:"summary"`
 	Text    string `json:"text"`
+	// Annotations are added to those that the check run has.
+	Annotations []*gh.CheckRunAnnotation `json:"annotations,omitempty"`
 }
 
 // makeCheckRun converts a check to GitHub's terms and limits.

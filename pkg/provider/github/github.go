@@ -65,6 +65,7 @@ func New(o Options) provider.Provider {
 		Connect:    s.connect,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
+		Annotates:  true,
 	}
 }
 
@@ -156,6 +157,7 @@ func (s *service) connect(
 	}
 	return provider.Client{
 		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
+		Annotator: r,
 	}, nil
 }
 

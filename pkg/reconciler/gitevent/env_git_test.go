@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,9 @@ type fakeGit struct {
 	tip          func(*v1alpha1.GitEventSpec) (string, error)
 	poison       bool // listing the changed files panics
 	skipCI       bool
-	reopens      bool // what lands late is shown
+	annotates    bool
+	annotations  map[string][]v1alpha1.SourceLine // by the id of the check; set by failingSources
+	reopens      bool                             // what lands late is shown
 
 	asked       func(status.Check) error // may refuse a Put
 	putBy       time.Time                // the deadline of the last Put
@@ -67,7 +70,7 @@ type fakeGit struct {
 }
 
 func (g *fakeGit) provider() provider.Provider {
-	p := provider.Provider{Name: "fake", Reopens: g.reopens, Webhook: bodyIsComment{},
+	p := provider.Provider{Name: "fake", Reopens: g.reopens, Annotates: g.annotates, Webhook: bodyIsComment{},
 		Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
 			g.logins++
 			if g.atLogin != nil {
@@ -77,7 +80,7 @@ func (g *fakeGit) provider() provider.Provider {
 				return provider.Client{}, g.loginErr
 			}
 			return provider.Client{
-				Source: g, History: g, Tips: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g,
+				Source: g, History: g, Tips: g, Addresses: g, Access: g, Reporter: g, Conversation: g, Tokens: g, Annotator: g,
 			}, nil
 		}, Metadata: func(id string) (labels, annotations map[string]string) {
 			return map[string]string{pipelinesascode.CheckRunID: id}, map[string]string{}
@@ -272,6 +275,36 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 		runtime.Goexit()
 	}
 	return id, o.err
+}
+
+// Annotate appends annotations, 50 at a time, to those that the check had when it began.
+func (g *fakeGit) Annotate(
+	ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine,
+) error {
+	if g.checks[id].Conclusion == "" || g.checks[id].Text != check.Text {
+		g.env.t.Errorf("check %s is annotated before it is concluded and has its log", id)
+	}
+	if o := g.env.called("count annotations"); o.kill {
+		runtime.Goexit()
+	} else if o.err != nil {
+		return o.err
+	}
+	for some := range slices.Chunk(lines[len(g.annotations[id]):], 50) {
+		if err := provider.Fence(ctx); err != nil {
+			return err
+		}
+		o := g.env.called("annotate")
+		if o.err == nil && !o.kill || o.apply {
+			g.annotations[id] = append(g.annotations[id], some...)
+		}
+		if o.kill {
+			runtime.Goexit()
+		}
+		if o.err != nil {
+			return o.err
+		}
+	}
+	return nil
 }
 
 // helloFile is a pipeline for pushes to main.

@@ -4,6 +4,8 @@ package gitevent
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -17,7 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	fakerest "k8s.io/client-go/rest/fake"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -32,6 +37,7 @@ type logsAnswer struct {
 	corev1client.CoreV1Interface
 	mu   sync.Mutex
 	pods func(ctx context.Context, run string) error
+	text func(container string) string // instead of fakeLog
 }
 
 func (l *logsAnswer) Pods(namespace string) corev1client.PodInterface {
@@ -61,6 +67,20 @@ func (p podsAnswer) List(ctx context.Context, o metav1.ListOptions) (*corev1.Pod
 	return p.PodInterface.List(ctx, o)
 }
 
+func (p podsAnswer) GetLogs(pod string, o *corev1.PodLogOptions) *rest.Request {
+	if p.logs.text == nil {
+		return p.PodInterface.GetLogs(pod, o)
+	}
+	answer := func(*http.Request) (*http.Response, error) {
+		body := io.NopCloser(strings.NewReader(p.logs.text(o.Container)))
+		return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+	}
+	client := &fakerest.RESTClient{
+		NegotiatedSerializer: scheme.Codecs.WithoutConversion(), Client: fakerest.CreateHTTPClient(answer),
+	}
+	return client.Request()
+}
+
 // hang returns when the request is given up.
 func hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
@@ -68,8 +88,11 @@ func hang(ctx context.Context, _ string) error {
 }
 
 // failSteps adds a TaskRun with a failed step, and its pod, to each PipelineRun, and ends these.
-func (w *env) failSteps() {
+func (w *env) failSteps(steps ...string) {
 	w.t.Helper()
+	if len(steps) == 0 {
+		steps = []string{"test"}
+	}
 	controlledBy := func(uid types.UID) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{Controller: new(true), UID: uid, Kind: "X", Name: "x", APIVersion: "x/v1"}}
 	}
@@ -81,10 +104,12 @@ func (w *env) failSteps() {
 		}}
 		taskRun.Status.PodName = taskRun.Name + "-pod"
 		taskRun.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: "False", Reason: "Failed"})
-		taskRun.Status.Steps = []pipelinev1.StepState{{
-			Name: "test", Container: "step-test",
-			ContainerState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
-		}}
+		for _, step := range steps {
+			taskRun.Status.Steps = append(taskRun.Status.Steps, pipelinev1.StepState{
+				Name: step, Container: "step-" + step,
+				ContainerState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}},
+			})
+		}
 		w.must(w.tekton.Tracker().Add(taskRun))
 		w.must(w.kube.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 			Namespace: tenant, Name: taskRun.Status.PodName, Labels: names, OwnerReferences: controlledBy(taskRun.UID),

@@ -53,6 +53,9 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 		Repositories: c.PaC,
 	}
 	cancels := cancel.New(c, o)
+	logs := &steplogs.Step{
+		Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake, Providers: o.Providers,
+	}
 	annotations := &annotate.Step{Tekton: c.Tekton, Providers: o.Providers, Metrics: with.metrics}
 	return &Steps{
 		Plan: &planning.Step{
@@ -69,10 +72,10 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 		},
 		Create: create.New(c, o, secrets, with.metrics),
 		Observe: &observe.Step{
-			Tekton: c.Tekton, Pods: c.Kube, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: steplogs.Wanted,
+			Tekton: c.Tekton, Pods: c.Kube, Runs: c.Runs, Deleted: observe.NewDeletedRuns(), Logs: logs.Wanted,
 			Metrics: with.metrics,
 		},
-		Logs:   &steplogs.Step{Reader: &steplogs.Reader{Tekton: c.Tekton, Kube: c.Kube.Logs}, Wake: with.wake},
+		Logs:   logs,
 		Cancel: cancels,
 		Report: &report.Step{
 			Providers: o.Providers,

@@ -33,4 +33,7 @@ type Check struct {
 	// True when that report had a conclusion.
 	// +optional
 	Concluded bool `json:"concluded,omitempty"`
+	// True if the check has all annotations on source lines, or gets no more of them.
+	// +optional
+	Annotated bool `json:"annotated,omitempty"`
 }

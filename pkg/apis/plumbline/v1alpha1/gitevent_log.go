@@ -16,6 +16,9 @@ type RunLog struct {
 	// Why the log of no step is shown.
 	// +optional
 	Missing *MissingLog `json:"missing,omitempty"`
+	// True if the check shows nothing of the log. Then the log was only searched for source lines.
+	// +optional
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // StepLog has the last lines of one failed step.
@@ -30,6 +33,20 @@ type StepLog struct {
 	// Why there is no text.
 	// +optional
 	Missing *MissingLog `json:"missing,omitempty"`
+	// The source lines that its log names, in the order of the log. The Git service shows each as
+	// an annotation.
+	// +optional
+	Sources []SourceLine `json:"sources,omitempty"`
+}
+
+// SourceLine is what a log says about a line of the source.
+type SourceLine struct {
+	// The path of the file in the repository.
+	Path string `json:"path"`
+	// The number of the line; the first is 1.
+	Line int32 `json:"line"`
+	// What the log says about it. It is plain text.
+	Message string `json:"message"`
 }
 
 // MissingLog says why a log is not shown.
@@ -62,6 +79,34 @@ const (
 
 // Pending reports whether the log is still to be read.
 func (l *RunLog) Pending() bool { return l != nil && l.Until != nil }
+
+// Sources returns the source lines of all steps, each of them once.
+func (l *RunLog) Sources() (all []SourceLine) {
+	if l == nil {
+		return nil
+	}
+	known := map[SourceLine]bool{}
+	for i := range l.Steps {
+		for _, s := range l.Steps[i].Sources {
+			if !known[s] {
+				all = append(all, s)
+			}
+			known[s] = true
+		}
+	}
+	return all
+}
+
+// MaxSources is how many source lines are stored of one step.
+const MaxSources = 50
+
+// MaxSourcePath and MaxSourceMessage bound the texts of a source line, in bytes of JSON. sourceLine
+// is what its keys, its number and its quotes take.
+const (
+	MaxSourcePath    = 256
+	MaxSourceMessage = 512
+	sourceLine       = 48
+)
 
 const (
 	// maxLogSteps is how many failed steps of a run are shown at most.
@@ -100,6 +145,30 @@ func fitLog(log *RunLog, limit int) {
 		left -= logStep + Length(step.Text)
 	}
 	fitMissing(log.Missing)
+	fitSources(log, sourcesLimit(limit))
+}
+
+// sourcesLimit returns the limit of the source lines of one run: three times that of its log.
+func sourcesLimit(logLimit int) int { return 3 * logLimit }
+
+// fitSources drops the source lines that do not fit. It keeps the first, and cuts none: a path that
+// is cut names another file. A limit only grows, so what was kept stays.
+func fitSources(log *RunLog, left int) {
+	for i := range log.Steps {
+		step := &log.Steps[i]
+		kept := 0
+		for kept < min(len(step.Sources), MaxSources) && left > 0 {
+			s := &step.Sources[kept]
+			s.Message = cut(s.Message, MaxSourceMessage)
+			left -= sourceLine + Length(s.Path) + Length(s.Message)
+			if left >= 0 {
+				kept++
+			}
+		}
+		if kept < len(step.Sources) {
+			step.Sources = step.Sources[:kept:kept]
+		}
+	}
 }
 
 func fitMissing(missing *MissingLog) {

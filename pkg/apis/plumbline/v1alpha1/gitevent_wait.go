@@ -18,6 +18,8 @@ const (
 	StepReply    = "reply"
 	StepRenew    = "renew"
 	StepAnnotate = "annotate"
+	// StepSources sends annotations on source lines.
+	StepSources = "source-lines"
 	// StepPrune deletes finished runs beyond max-keep-runs.
 	StepPrune = "prune"
 	// StepReconcile is all steps: an event that panics waits with it.
@@ -27,8 +29,8 @@ const (
 // One step that waits.
 type Wait struct {
 	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
-	// "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a
-	// panic.
+	// "report", "reply", "renew", "annotate", "source-lines", "prune", or "reconcile" for all of
+	// them after a panic.
 	Step string `json:"step"`
 	// The class of the problem, which decides what happens next.
 	Class string `json:"class"`

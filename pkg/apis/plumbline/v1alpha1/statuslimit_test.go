@@ -49,12 +49,17 @@ func worst(text string) *GitEventStatus {
 			for range 2 * maxLogSteps {
 				run.Result.Log.Steps = append(run.Result.Log.Steps, StepLog{Task: text, Step: text, Text: text})
 			}
+			first := &run.Result.Log.Steps[0]
+			for line := range int32(MaxSources + 1) {
+				first.Sources = append(first.Sources, SourceLine{Path: name(9, 0), Line: 1<<30 + line, Message: text})
+			}
 		}
 		s.Plan.Decisions[2*i].Selected = text // it is open
 		s.Runs = append(s.Runs, run)
 		s.Checks = append(s.Checks, Check{
 			Key: run.Name, Name: name(63, 0) + " / " + run.Pipeline, ID: name(24, i), Intent: true, Holder: name(64, 0),
 			RecheckAt: &at, Accepted: name(64, i), Concluded: true,
+			Annotated: true,
 		})
 		s.Waits = append(s.Waits, Wait{
 			Step: "create/" + run.Name, Class: "Transient", Reason: text, Message: text, Since: at, NotBefore: &at,

@@ -150,11 +150,11 @@ func (w *Waits) Update(step string, err error) error {
 }
 
 // continues reports whether a wait with another reason is the same wait. A Git service may refuse
-// one request with an answer now and with none later; and patches are given up after a time,
-// whatever refuses them.
+// one request with an answer now and with none later; and patches and annotations are given up
+// after a time, whatever refuses them.
 func continues(before, next *v1alpha1.Wait) bool {
 	refuses := func(w *v1alpha1.Wait) bool { return w.Class == fault.Transient.String() && FromGitService(w.Reason) }
-	return next.Step == v1alpha1.StepAnnotate || refuses(before) && refuses(next)
+	return next.Step == v1alpha1.StepAnnotate || next.Step == v1alpha1.StepSources || refuses(before) && refuses(next)
 }
 
 // rarelyWritten reports whether a recorded wait stays as it is, because it is written again only as

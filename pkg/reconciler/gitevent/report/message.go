@@ -36,8 +36,8 @@ func (s *Step) send(ctx context.Context, service sender, m message) (v1alpha1.Ch
 	sole := s.posts.Take(m.post, next.ID) && !m.check.Shared && next.RecheckAt == nil &&
 		(m.check.Conclusion != "" || !next.Concluded)
 	id, err := service.Put(ctx, m.head, next.ID, m.check, sole)
-	if id != "" {
-		next.ID = id // also if only a duplicate could not be closed
+	if id != "" && id != next.ID {
+		next.ID, next.Annotated = id, false // also if only a duplicate could not be closed
 	}
 	if err != nil {
 		return next, fmt.Errorf("reporting %q: %w", m.check.Name, err)

@@ -173,7 +173,12 @@ func request() Request {
 
 func (f *fixture) read() (v1alpha1.RunLog, bool) {
 	f.t.Helper()
+	return f.readAs(request())
+}
+
+func (f *fixture) readAs(request Request) (v1alpha1.RunLog, bool) {
+	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Second)
 	defer cancel()
-	return f.reader().Read(ctx, request())
+	return f.reader().Read(ctx, request)
 }

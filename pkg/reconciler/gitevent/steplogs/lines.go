@@ -10,10 +10,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// lastLines returns the last n lines of a masked log as valid text, which takes at most limit bytes
-// in JSON. Of a line that a program has overwritten, it is what a terminal shows last.
-func lastLines(text []byte, n, limit int) string {
-	var lines []string
+// linesOf returns the lines of a masked log as valid text. Of a line that a program has
+// overwritten, it is what a terminal shows last.
+func linesOf(text []byte) (lines []string) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "\uFFFD")) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		line = line[strings.LastIndexByte(line, '\r')+1:]
@@ -21,6 +20,11 @@ func lastLines(text []byte, n, limit int) string {
 			lines = append(lines, line)
 		}
 	}
+	return lines
+}
+
+// lastLines returns the last n lines as one text, which takes at most limit bytes in JSON.
+func lastLines(lines []string, n, limit int) string {
 	return end(strings.Join(lines[max(0, len(lines)-n):], "\n"), limit)
 }
 

@@ -37,12 +37,14 @@ func (r *Reader) mask(found *run, values []string, texts [][]byte, logs []v1alph
 		if log.Missing != nil {
 			continue
 		}
-		masked := masker.mask(text, len(text) == window)
-		switch log.Text = lastLines(masked, found.Lines, found.Bytes(len(logs))); {
+		lines := linesOf(masker.mask(text, len(text) == window))
+		switch log.Text = lastLines(lines, found.Lines, found.Bytes(len(logs))); {
 		case log.Text == "":
 			log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogEmpty}
 		case strings.HasPrefix(log.Text, gone):
 			log.Text, log.Missing = "", &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
+		default:
+			log.Sources = sources(lines, found.Detection)
 		}
 	}
 }

@@ -211,7 +211,7 @@ func FuzzMaskedLinesAreValidText(f *testing.F) {
 	f.Add("\x1b[31mred\x1b]0;\x07", "€€€€", 1, 4)
 	f.Fuzz(func(t *testing.T, log, value string, lines, limit int) {
 		lines, limit = 1+max(0, lines)%200, max(0, limit)%10_000
-		got := lastLines(newMasker([]string{value}).mask([]byte(log), false), lines, limit)
+		got := lastLines(linesOf(newMasker([]string{value}).mask([]byte(log), false)), lines, limit)
 		if !utf8.ValidString(got) || strings.Count(got, "\n") >= lines || v1alpha1.Length(got) > limit+len("… ") ||
 			strings.ContainsAny(got, "\x1b\x00\r") {
 			t.Errorf("%q is shown as %q", log, got)

@@ -21,6 +21,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
@@ -60,6 +61,8 @@ type Request struct {
 	// n steps may have in JSON.
 	Steps, Lines int
 	Bytes        func(n int) int
+	// Detection says which lines name source lines.
+	Detection config.ErrorDetection
 }
 
 // failedStep is a step whose log is read.
@@ -208,8 +211,12 @@ func (r *Reader) readStep(
 
 // tail reads the end of a step's log.
 func (r *Reader) tail(ctx context.Context, found *run, step failedStep) ([]byte, error) {
+	lines := found.Lines
+	if found.Detection.Detect {
+		lines = max(lines, found.Detection.Lines)
+	}
 	stream, err := r.Kube.Pods(found.Namespace).GetLogs(step.pod, &corev1.PodLogOptions{
-		Container: step.container, TailLines: new(int64(found.Lines + contextLines)),
+		Container: step.container, TailLines: new(int64(lines + contextLines)),
 	}).Stream(ctx)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,9 @@ import (
 	"knative.dev/pkg/logging"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
 
@@ -50,6 +52,8 @@ type Step struct {
 	Reader *Reader
 	// Wake enqueues an event.
 	Wake func(event string, after time.Duration)
+	// Providers are the Git services, by name.
+	Providers map[string]provider.Provider
 
 	mu    sync.Mutex
 	reads map[string]map[string]*reading // by event and run
@@ -67,12 +71,29 @@ type reading struct {
 
 // Wanted returns what the result of a run that has just finished says of its log; nil if nothing
 // will be read.
-func Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.RunLog {
-	if result == nil || result.Outcome != v1alpha1.OutcomeFailed || !a.Config.LogSnippet.Show {
+func (s *Step) Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.RunLog {
+	show := a.Config.LogSnippet.Show
+	if result == nil || result.Outcome != v1alpha1.OutcomeFailed || !show && !s.detection(a).Detect {
 		return nil
 	}
 	until := metav1.NewTime(a.Clock.Now().Add(Limit).Truncate(time.Second))
-	return &v1alpha1.RunLog{Until: &until}
+	return &v1alpha1.RunLog{Until: &until, Hidden: !show}
+}
+
+// detection says which source lines are looked for: none at a Git service that does not show them.
+func (s *Step) detection(a *attempt.Attempt) config.ErrorDetection {
+	d := a.Config.ErrorDetection
+	d.Detect = d.Detect && s.Providers[a.Event.Spec.Provider].Annotates
+	return d
+}
+
+// hide removes from a log what the check does not show.
+func hide(log *v1alpha1.RunLog) {
+	log.Hidden, log.Missing = true, nil
+	for i := range log.Steps {
+		log.Steps[i].Text, log.Steps[i].Missing = "", nil
+	}
+	log.Steps = slices.DeleteFunc(log.Steps, func(s v1alpha1.StepLog) bool { return len(s.Sources) == 0 })
 }
 
 // Do stores the logs that were read, and starts to read those that are still to be read.
@@ -92,7 +113,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
 	var fresh []*reading
 	for _, run := range pending {
 		if err != nil { // the values are gone for good
-			run.Result.Log = &v1alpha1.RunLog{Missing: &v1alpha1.MissingLog{Reason: v1alpha1.LogSecret, Object: ofPlan}}
+			setLog(run, &v1alpha1.RunLog{Missing: &v1alpha1.MissingLog{Reason: v1alpha1.LogSecret, Object: ofPlan}})
 			continue
 		}
 		if r, started := s.read(ctx, a, run, slices.Collect(maps.Values(values))); started {
@@ -108,7 +129,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
 	}
 	for _, run := range pending {
 		if log := s.take(a.Event.Name, run.Name); log != nil {
-			run.Result.Log = log
+			setLog(run, log)
 		}
 	}
 }
@@ -124,6 +145,14 @@ func (s *Step) patience(namespace string) time.Duration {
 		}
 	}
 	return patience
+}
+
+// setLog stores the log of a run.
+func setLog(run *v1alpha1.Run, log *v1alpha1.RunLog) {
+	if run.Result.Log.Hidden {
+		hide(log)
+	}
+	run.Result.Log = log
 }
 
 // pendingRuns returns the runs whose logs are still to be read.
@@ -152,6 +181,7 @@ func (s *Step) read(
 	request := Request{
 		Namespace: run.Namespace, Name: run.Name, UID: run.UID, Secret: run.Secret, Values: values,
 		Tasks: hasTasks(a.Seen[run.Name]), Steps: steps, Lines: a.Config.LogSnippet.Lines, Bytes: bytes,
+		Detection: s.detection(a),
 	}
 	// A process that takes over tries at least once.
 	left := max(attemptLimit, run.Result.Log.Until.Sub(a.Clock.Now()))

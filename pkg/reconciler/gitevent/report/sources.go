@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"time"
+
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// sourcesLimit is how long annotations are tried. The event is not settled before.
+const sourcesLimit = 10 * time.Minute
+
+// SendSources sends the source lines that logs name, as annotations of checks that the Git service
+// shows with their conclusion and log. It changes no check. A permanent problem is reported once,
+// and the annotations are given up.
+func (s *Step) SendSources(ctx context.Context, a *attempt.Attempt) error {
+	due := s.unannotated(a)
+	if len(due) == 0 {
+		return nil
+	}
+	if err := s.inherit(a, due); err != nil {
+		return err
+	}
+	if err := a.Record.Write(ctx); err != nil { // what is sent is what is stored
+		return err
+	}
+	client, err := a.Git.Connect(ctx)
+	return attempt.Merge(attempt.Each(ctx, due, a.Within(attempt.ShortLimit, a.Record.WriteOverdue),
+		func(ctx context.Context, c annotated) error {
+			return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepSources, Of: c.check.Key}, func() error {
+				if err != nil { // no attempt is made before the next login
+					return s.afterFailure(a, c, err)
+				}
+				return s.afterFailure(a, c, s.annotate(ctx, a, client, c))
+			})
+		}))
+}
+
+// annotated is a check that lacks annotations.
+type annotated struct {
+	check  status.Check
+	record *v1alpha1.Check
+	lines  []v1alpha1.SourceLine
+}
+
+// unannotated returns the checks that the Git service shows with their logs, but without all of
+// their annotations. Each attempt of a run has its own log, and only the last one has a result.
+func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
+	if !s.Providers[a.Event.Spec.Provider].Annotates {
+		return nil
+	}
+	logs := map[string][]v1alpha1.SourceLine{}
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		if run.Result != nil && len(run.Result.Log.Sources()) > 0 {
+			logs[run.Key()] = run.Result.Log.Sources()
+		}
+	}
+	if len(logs) == 0 {
+		return nil
+	}
+	for _, check := range a.Desired() {
+		lines, record := logs[check.Key], a.Accepted(check.Key)
+		if lines != nil && record != nil && record.Concluded && !record.Annotated &&
+			record.Accepted == status.Digest(check) {
+			due = append(due, annotated{check, record, lines})
+		}
+	}
+	return due
+}
+
+// inherit returns a wait if another process may have sent annotations a moment ago: how many the
+// check has is read once these have taken effect.
+func (s *Step) inherit(a *attempt.Attempt, due []annotated) error {
+	inherited := false
+	for _, c := range due {
+		inherited = inherited || c.record.Holder != s.Identity
+		c.record.Holder = s.Identity
+	}
+	if !inherited {
+		return nil
+	}
+	return fault.Throttledf(fault.ReasonNotConfirmed, s.late(),
+		"another process may have sent annotations of %s a moment ago", a.Event.Name)
+}
+
+// annotate sends what the Git service does not have.
+func (s *Step) annotate(ctx context.Context, a *attempt.Attempt, client *provider.Client, c annotated) error {
+	if err := a.Record.Confirm(ctx); err != nil {
+		return err
+	}
+	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
+	return a.Traced(fenced, v1alpha1.StepSources, func(ctx context.Context) error {
+		return client.Annotate(ctx, c.record.ID, c.check, c.lines)
+	})
+}
+
+// afterFailure records that a check has its annotations, or that it gets no more of them. It
+// returns the error of an attempt that is repeated.
+func (s *Step) afterFailure(a *attempt.Attempt, c annotated, err error) error {
+	f := fault.Of(err)
+	wait := a.Waits.Of(v1alpha1.StepSources)
+	switch {
+	case f == nil:
+		c.record.Annotated = true
+		return nil
+	case f.Class == fault.Conflict || f.Reason == fault.ReasonBusy:
+		return err
+	case f.Class == fault.Operator, fault.Rejected(err),
+		wait != nil && a.Clock.Since(wait.Since.Time) >= sourcesLimit:
+		c.record.Annotated = true
+		a.Waits.WarningEvent(f.Reason, "annotations on source lines are not sent: "+f.Advice())
+		return nil
+	case f.Unknown:
+		return fault.Throttledf(f.Reason, s.late(), "%s", f.Message)
+	}
+	return err
+}
