@@ -171,7 +171,7 @@ const (
 	waitWebhook      = "The webhook %s of the cluster does not answer; Plumbline tries again by itself."
 	waitCluster      = "The cluster cannot create the PipelineRun now; Plumbline tries again by itself."
 	waitForbidden    = "Plumbline lacks a permission in namespace %s."
-	waitSecret       = "A Secret or a key that the pipeline needs does not exist."
+	waitKey          = "A Secret or a key that the pipeline needs does not exist."
 	waitNamespace    = "Namespace %s does not exist."
 	waitOperator     = "Something in the cluster or in the settings of Plumbline has to be fixed."
 

@@ -104,29 +104,34 @@ func (in Input) cause(run RunState) (subject, cause, act string) {
 		fault.ReasonCredentialsMissing, fault.ReasonCredentialsInvalid, fault.ReasonInstallationGone:
 		return "access to " + service, fmt.Sprintf(waitAccess, service), act
 	}
-	operator := wait.Class == fault.Operator.String()
 	switch {
-	case operator:
+	case wait.Class == fault.Operator.String():
 		return waitingForAdministrators(run, act)
 	case run.Run.Unresolved && !ofPlan(run):
 		return "what the pipeline refers to", waitReference, act
 	}
-	switch wait.Reason {
+	subject, cause = transient(run, service)
+	return subject, cause, act
+}
+
+// transient returns what is expected to work again by itself.
+func transient(run RunState, service string) (subject, cause string) {
+	switch run.Wait.Reason {
 	case fault.ReasonCommitUnknown:
-		return service, fmt.Sprintf(waitCommit, service), act
+		return service, fmt.Sprintf(waitCommit, service)
 	case fault.ReasonNotConfirmed:
-		return service, fmt.Sprintf(waitConfirmation, service), act
+		return service, fmt.Sprintf(waitConfirmation, service)
 	case fault.ReasonGitUnavailable, fault.ReasonGitUnreachable, fault.ReasonGitConflict:
-		return service, fmt.Sprintf(waitService, service), act
+		return service, fmt.Sprintf(waitService, service)
 	case fault.ReasonWebhookUnavailable, fault.ReasonWebhookFailed, fault.ReasonDenialEchoesOutage:
-		if name := fault.WebhookName(wait.Message); name != "" {
-			return "the cluster", fmt.Sprintf(waitWebhook, name), act
+		if name := fault.WebhookName(run.Wait.Message); name != "" {
+			return "the cluster", fmt.Sprintf(waitWebhook, name)
 		}
 	}
 	if ofPlan(run) {
-		return service, fmt.Sprintf(waitService, service), act
+		return service, fmt.Sprintf(waitService, service)
 	}
-	return "the cluster", waitCluster, act
+	return "the cluster", waitCluster
 }
 
 // waitingForAdministrators returns what only people with access to the cluster can correct.
@@ -136,7 +141,7 @@ func waitingForAdministrators(run RunState, act string) (subject, cause, then st
 	case fault.ReasonForbidden:
 		return subjectAdministrators, fmt.Sprintf(waitForbidden, run.Run.Namespace), act
 	case fault.ReasonSecretMissing:
-		return subjectAdministrators, waitSecret, act
+		return subjectAdministrators, waitKey, act
 	case fault.ReasonNamespaceMissing:
 		return subjectAdministrators, fmt.Sprintf(waitNamespace, run.Run.Namespace), act
 	}

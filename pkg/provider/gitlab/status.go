@@ -24,7 +24,12 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 	}
 	mine := want.among(known)
 	if mine == nil {
-		return r.first(ctx, at, sha, id, want, known)
+		if id != "" {
+			if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
+				return "", err
+			}
+		}
+		return r.first(ctx, at, sha, want, known)
 	}
 	replaced := slices.ContainsFunc(
 		known,
@@ -38,13 +43,8 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 
 // first shows the first status of a run. known are those of other runs with its name.
 func (r *repository) first(
-	ctx context.Context, at place, sha, id string, want wanted, known []*gl.CommitStatus,
+	ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus,
 ) (string, error) {
-	if id != "" {
-		if err := r.closeOnOtherRef(ctx, at, sha, want); err != nil {
-			return "", err
-		}
-	}
 	if want.onlyOpen || want.yields && len(known) > 0 {
 		return "", nil
 	}

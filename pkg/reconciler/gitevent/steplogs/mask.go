@@ -56,7 +56,9 @@ type masker struct {
 }
 
 // views are those of a log, and of the values, in the order of masker.forms.
-var views = [2]func(text []byte, placed bool) *view{joined, decoded}
+func views() [2]func(text []byte, placed bool) *view {
+	return [2]func(text []byte, placed bool) *view{joined, decoded}
+}
 
 // newMasker returns a masker of values. It masks each value in the forms of template.Forms and in
 // base64, wherever it begins in what was encoded. Of a value that is JSON it masks the texts in it,
@@ -73,8 +75,8 @@ func newMasker(values []string) *masker {
 		for _, part := range append(inner(value), value) {
 			for _, form := range template.Forms(part) {
 				form := cleaned([]byte(form))
-				for i := range views {
-					add(i, views[i](form, false).text)
+				for i := range views() {
+					add(i, views()[i](form, false).text)
 				}
 			}
 			for _, form := range encoded(part) { // is the same in each view
@@ -162,8 +164,8 @@ func (m *masker) mask(log []byte, cut bool) []byte {
 	for _, token := range tokens.FindAllIndex(text, -1) {
 		hide(token[0], token[1])
 	}
-	for i := range views {
-		v := views[i](text, true)
+	for i := range views() {
+		v := views()[i](text, true)
 		v.search(m.forms[i], func(from, to int) { hide(v.at[from], v.end[to-1]) })
 		for _, token := range tokens.FindAllIndex(v.text, -1) {
 			if from := v.at[token[0]]; hits[from] == 0 { // more than one line has it

@@ -3,7 +3,7 @@
 package steplogs
 
 import (
-	"bytes"
+	"strings"
 	"time"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -21,7 +21,7 @@ func changedAfter(at time.Time, secret *corev1.Secret) bool {
 	}
 	for _, entry := range secret.ManagedFields {
 		if entry.Time != nil && entry.FieldsV1 != nil && entry.Time.After(at) &&
-			bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:data"`)) {
+			strings.Contains(entry.FieldsV1.GetRawString(), `"f:data"`) {
 			return true
 		}
 	}

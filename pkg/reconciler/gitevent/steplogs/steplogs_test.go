@@ -27,7 +27,7 @@ func failedEvent(name string) *attempt.Attempt {
 		Event: event, Config: config.Default(), Clock: clock.RealClock{}, StoredPlan: (&plans.Store{}).Of(event),
 	}
 	result := &v1alpha1.Result{Outcome: v1alpha1.OutcomeFailed}
-	result.Log = Wanted(a, result)
+	result.Log = (&Step{}).Wanted(a, result)
 	event.Status.Runs = []v1alpha1.Run{{Name: name + "-run", Namespace: "team", Result: result}}
 	return a
 }

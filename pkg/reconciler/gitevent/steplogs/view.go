@@ -4,9 +4,9 @@ package steplogs
 
 import (
 	"bytes"
+	"encoding/hex"
 	"html"
 	"regexp"
-	"strconv"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -90,11 +90,11 @@ func decode(text []byte) (plain []byte, n int) {
 		return unescape(text)
 	case '%':
 		from := 1
-		for bytes.HasPrefix(text[from:], []byte("25")) && hex(text[from+2:], 2) >= 0 { // encoded twice
+		for bytes.HasPrefix(text[from:], []byte("25")) && hexBytes(text[from+2:], 1) != nil { // encoded twice
 			from += 2
 		}
-		if code := hex(text[from:], 2); code >= 0 {
-			return []byte{byte(code)}, from + 2
+		if b := hexBytes(text[from:], 1); b != nil {
+			return b, from + 2
 		}
 	case '&':
 		if entity := entity.Find(text); entity != nil {
@@ -119,42 +119,69 @@ func unescape(text []byte) (plain []byte, n int) {
 	case 'a', 'b', 'e', 'E', 'f', 'n', 'r', 't', 'v':
 		return nil, n + 1
 	case 'x':
-		if code := hex(rest[1:], 2); code >= 0 {
-			return []byte{byte(code)}, n + 3
+		if b := hexBytes(rest[1:], 1); b != nil {
+			return b, n + 3
 		}
 	case 'u':
-		code := hex(rest[1:], 4)
-		if code < 0 {
-			break
-		}
-		if next := rest[5:]; utf16.IsSurrogate(rune(code)) && len(next) > n && next[0] == '\\' && next[n] == 'u' {
-			if second := hex(next[n+1:], 4); second >= 0 {
-				return printable(utf16.DecodeRune(rune(code), rune(second))), n + 5 + n + 5
-			}
-		}
-		return printable(rune(code)), n + 5
+		return unescapeUTF16(rest, n)
 	case 'U':
-		if code := hex(rest[1:], 8); code >= 0 {
-			return printable(rune(code)), n + 9
+		if b := hexBytes(rest[1:], 4); b != nil && b[0] == 0 {
+			return printable(rune(b[1])<<16 | rune(b[2])<<8 | rune(b[3])), n + 9
 		}
 	case '0', '1', '2', '3':
-		if code, err := strconv.ParseUint(string(rest[:min(3, len(rest))]), 8, 8); err == nil && len(rest) >= 3 {
-			return []byte{byte(code)}, n + 3
-		}
+		return octal(rest, n)
 	}
 	return nil, n
 }
 
-// hex returns the number that a text begins with, -1 if it is none of n digits.
-func hex(text []byte, n int) int64 {
-	if len(text) < n {
-		return -1
+// unescapeUTF16 decodes a text that begins with u and 4 digits, after n backslashes, and a second
+// one if both are the halves of one character.
+func unescapeUTF16(rest []byte, n int) (plain []byte, length int) {
+	code, ok := utf16Unit(rest[1:])
+	if !ok {
+		return nil, n
 	}
-	code, err := strconv.ParseUint(string(text[:n]), 16, 32)
-	if err != nil {
-		return -1
+	if next := rest[5:]; utf16.IsSurrogate(code) && len(next) > n && next[0] == '\\' && next[n] == 'u' {
+		if second, ok := utf16Unit(next[n+1:]); ok {
+			return printable(utf16.DecodeRune(code, second)), n + 5 + n + 5
+		}
 	}
-	return int64(code)
+	return printable(code), n + 5
+}
+
+// octal decodes a text that begins with 3 octal digits, after n backslashes.
+func octal(rest []byte, n int) (plain []byte, length int) {
+	if len(rest) < 3 {
+		return nil, n
+	}
+	var code byte
+	for _, digit := range rest[:3] {
+		if digit < '0' || digit > '7' {
+			return nil, n
+		}
+		code = code<<3 | digit - '0'
+	}
+	return []byte{code}, n + 3
+}
+
+// hexBytes returns the n bytes whose digits a text begins with, nil if these are no digits.
+func hexBytes(text []byte, n int) []byte {
+	if len(text) < 2*n {
+		return nil
+	}
+	b := make([]byte, n)
+	if _, err := hex.Decode(b, text[:2*n]); err != nil {
+		return nil
+	}
+	return b
+}
+
+func utf16Unit(text []byte) (rune, bool) {
+	b := hexBytes(text, 2)
+	if b == nil {
+		return 0, false
+	}
+	return rune(b[0])<<8 | rune(b[1]), true
 }
 
 // printable returns a character, or nothing for one that cleaned removes.
