@@ -57,16 +57,7 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 	}
 	r := report{pr: pr, taskRuns: taskRuns, facts: facts, outcome: v1alpha1.OutcomeFailed}
 	failing := r.failing()
-	var first Diagnosis
-	for i, tr := range failing {
-		if i > 0 && !endedAt(tr).Equal(endedAt(failing[0])) {
-			break
-		}
-		d := r.ofTaskRun(tr)
-		if i == 0 || d.Verdict == v1alpha1.VerdictAuthor && first.Verdict != v1alpha1.VerdictAuthor {
-			first = d
-		}
-	}
+	first := r.ofFirst(failing)
 	d, ok := r.ofRun(condition, len(failing) > 0)
 	switch {
 	case !ok && len(failing) == 0:
@@ -78,6 +69,21 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 		d.Verdict = v1alpha1.VerdictUnknown
 	}
 	return d
+}
+
+// ofFirst diagnoses the TaskRun that failed first. Of those that failed in the same second, the
+// author's counts.
+func (r *report) ofFirst(failing []*pipelinev1.TaskRun) (first Diagnosis) {
+	for i, tr := range failing {
+		if i > 0 && !endedAt(tr).Equal(endedAt(failing[0])) {
+			break
+		}
+		d := r.ofTaskRun(tr)
+		if i == 0 || d.Verdict == v1alpha1.VerdictAuthor && first.Verdict != v1alpha1.VerdictAuthor {
+			first = d
+		}
+	}
+	return first
 }
 
 // hidesMore reports whether more may have failed than the TaskRuns show, or still runs: the status

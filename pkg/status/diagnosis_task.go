@@ -30,13 +30,7 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
-		if overLimit.MatchString(c.Message) {
-			return ofAuthor(causeStorage, task)
-		}
-		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor {
-			return unsure(causeEvicted) // a step ended by itself before, or because of it
-		}
-		return ofCluster(causeEvicted)
+		return ofEviction(task, s, c.Message)
 	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
 		if strings.HasPrefix(c.Message, `init container failed, "working-dir-initializer" `) {
 			return unsure(causeInit, task) // its directory may be the author's
@@ -58,6 +52,17 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofTimeout(task, s, c)
 	}
 	return r.ofUnstarted(task, s, c.Reason, c.Message)
+}
+
+// ofEviction diagnoses a pod that was evicted.
+func ofEviction(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
+	if overLimit.MatchString(message) {
+		return ofAuthor(causeStorage, task)
+	}
+	if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor {
+		return unsure(causeEvicted) // a step ended by itself before, or because of it
+	}
+	return ofCluster(causeEvicted)
 }
 
 // ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.

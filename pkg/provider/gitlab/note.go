@@ -221,7 +221,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 // noteBody returns the text of a note, as Pipelines-as-Code writes it.
 func noteBody(m marks, c status.Check) string {
 	name, title := text.OneLine(c.Name, maxField, text.Runes), text.OneLine(c.Title, maxField, text.Runes)
-	body := m.String() + "\n**" + escape(name) + "** has " + inert.Replace(title)
+	body := m.String() + "\n**" + escape(name) + "** has " + inert(title)
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}
@@ -240,7 +240,9 @@ func noteBody(m marks, c status.Check) string {
 var commandPattern = regexp.MustCompile(`(?m)^([\s>]*)/`)
 
 // inert makes a title mention no user and be no HTML. It may have Markdown of its own.
-var inert = strings.NewReplacer("@", "@\u200b", "<", "&lt;")
+func inert(title string) string {
+	return strings.NewReplacer("@", "@\u200b", "<", "&lt;").Replace(title)
+}
 
 // escape escapes a pipeline's name, so that it is neither markup nor a mention of a user.
 func escape(words string) string {

@@ -56,7 +56,7 @@ func TestRunWaitsForItsSlot(t *testing.T) {
 	}
 	got := w.git.checks["1"]
 	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: position 1" ||
-		!strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
+		!strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app runs at most 1 PipelineRun") {
 		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 	}
 	if n := w.count("update gitevents/status") - before; n > 0 || len(w.git.writes) != written || len(w.runs()) > 0 ||

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -275,52 +274,4 @@ func (g *fakeGit) Put(ctx context.Context, _ git.Head, id string, check status.C
 		runtime.Goexit()
 	}
 	return id, o.err
-}
-
-// Annotate appends annotations, 50 at a time, to those that the check had when it began.
-func (g *fakeGit) Annotate(
-	ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine,
-) error {
-	if g.checks[id].Conclusion == "" || g.checks[id].Text != check.Text {
-		g.env.t.Errorf("check %s is annotated before it is concluded and has its log", id)
-	}
-	if o := g.env.called("count annotations"); o.kill {
-		runtime.Goexit()
-	} else if o.err != nil {
-		return o.err
-	}
-	for some := range slices.Chunk(lines[len(g.annotations[id]):], 50) {
-		if err := provider.Fence(ctx); err != nil {
-			return err
-		}
-		o := g.env.called("annotate")
-		if o.err == nil && !o.kill || o.apply {
-			g.annotations[id] = append(g.annotations[id], some...)
-		}
-		if o.kill {
-			runtime.Goexit()
-		}
-		if o.err != nil {
-			return o.err
-		}
-	}
-	return nil
-}
-
-// helloFile is a pipeline for pushes to main.
-func helloFile(name string) git.File {
-	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
-kind: PipelineRun
-metadata:
-  name: ` + name + `
-  annotations:
-    pipelinesascode.tekton.dev/on-event: "[push]"
-    pipelinesascode.tekton.dev/on-target-branch: "[main]"
-spec:
-  pipelineSpec:
-    tasks:
-      - name: build
-        taskSpec:
-          steps: [{name: s, image: busybox, script: "true"}]
-`)}
 }

@@ -46,7 +46,7 @@ func TestNothingStarts(t *testing.T) {
 		},
 		"two commands": {
 			[]string{"--comment=/test build\n/cancel"}, exitAuthor,
-			"Nothing starts: the comment has two different commands, test and cancel: nothing was done. Write a comment for each.\n",
+			"Nothing starts: this comment has two different commands, /test and /cancel. Write one comment for each command.\n",
 		},
 		"a param that there is not": {
 			[]string{"--comment=/test tier=gold"}, exitAuthor,

@@ -75,8 +75,8 @@ func newMasker(values []string) *masker {
 		for _, part := range append(inner(value), value) {
 			for _, form := range template.Forms(part) {
 				form := cleaned([]byte(form))
-				for i := range views() {
-					add(i, views()[i](form, false).text)
+				for i, view := range views() {
+					add(i, view(form, false).text)
 				}
 			}
 			for _, form := range encoded(part) { // is the same in each view
@@ -164,8 +164,8 @@ func (m *masker) mask(log []byte, cut bool) []byte {
 	for _, token := range tokens.FindAllIndex(text, -1) {
 		hide(token[0], token[1])
 	}
-	for i := range views() {
-		v := views()[i](text, true)
+	for i, view := range views() {
+		v := view(text, true)
 		v.search(m.forms[i], func(from, to int) { hide(v.at[from], v.end[to-1]) })
 		for _, token := range tokens.FindAllIndex(v.text, -1) {
 			if from := v.at[token[0]]; hits[from] == 0 { // more than one line has it
