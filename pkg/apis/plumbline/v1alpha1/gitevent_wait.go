@@ -15,9 +15,11 @@ const (
 	// StepSupersede checks, before runs are created, whether a newer event supersedes them.
 	StepSupersede = "supersede"
 	// StepReply writes the comment that answers the commands of a pull request.
-	StepReply    = "reply"
-	StepRenew    = "renew"
-	StepAnnotate = "annotate"
+	StepReply = "reply"
+	// StepValidation writes the comment that lists the errors in the files of .tekton.
+	StepValidation = "validation"
+	StepRenew      = "renew"
+	StepAnnotate   = "annotate"
 	// StepPrune deletes finished runs beyond max-keep-runs.
 	StepPrune = "prune"
 	// StepReconcile is all steps: an event that panics waits with it.
@@ -27,7 +29,7 @@ const (
 // One step that waits.
 type Wait struct {
 	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
-	// "report", "reply", "renew", "annotate", "prune", or "reconcile" for all of them after a
+	// "report", "reply", "validation", "renew", "annotate", "prune", or "reconcile" for all of them after a
 	// panic.
 	Step string `json:"step"`
 	// The class of the problem, which decides what happens next.
