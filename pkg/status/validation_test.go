@@ -60,16 +60,16 @@ func TestValidatedEventsHaveReadAllFiles(t *testing.T) {
 		want   bool
 	}{
 		"a push to the pull request":     {func(*v1alpha1.GitEvent) {}, true},
-		"nothing matches":                {func(e *v1alpha1.GitEvent) { e.Status.Disposition = v1alpha1.DispositionIgnored }, true},
+		"nothing matches":                {disposed(v1alpha1.DispositionIgnored), true},
 		"a push":                         {func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = nil }, false},
 		"no plan":                        {func(e *v1alpha1.GitEvent) { e.Status.Plan = nil }, false},
-		"waits for approval":             {func(e *v1alpha1.GitEvent) { e.Status.Disposition = v1alpha1.DispositionPending }, false},
+		"waits for approval":             {disposed(v1alpha1.DispositionPending), false},
 		"was not read":                   {func(e *v1alpha1.GitEvent) { e.Status.Plan.DefinitionSHA = "" }, false},
 		"a command":                      {func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} }, false},
 		"a re-run":                       {func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{} }, false},
 		"an approval":                    {approves, true},
 		"a command that finds an error":  {refusedCommand, true},
-		"an undecided pipeline is left":  {func(e *v1alpha1.GitEvent) { e.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}} }, false},
+		"an undecided pipeline is left":  {undecided, false},
 		"an approval by another comment": {func(e *v1alpha1.GitEvent) { approves(e); e.Status.Plan.Approval.Event = "other" }, false},
 	} {
 		e := validated(1)
@@ -87,4 +87,10 @@ func approves(e *v1alpha1.GitEvent) {
 func refusedCommand(e *v1alpha1.GitEvent) {
 	e.Spec.Comment = &v1alpha1.Comment{}
 	e.Status.Runs = []v1alpha1.Run{{Refused: &v1alpha1.Refusal{Message: "no"}}}
+}
+
+func undecided(e *v1alpha1.GitEvent) { e.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}} }
+
+func disposed(how v1alpha1.Disposition) func(*v1alpha1.GitEvent) {
+	return func(e *v1alpha1.GitEvent) { e.Status.Disposition = how }
 }

@@ -29,8 +29,8 @@ const (
 // One step that waits.
 type Wait struct {
 	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
-	// "report", "reply", "validation", "renew", "annotate", "prune", or "reconcile" for all of them after a
-	// panic.
+	// "report", "reply", "validation", "renew", "annotate", "prune", or "reconcile" for all of
+	// them after a panic.
 	Step string `json:"step"`
 	// The class of the problem, which decides what happens next.
 	Class string `json:"class"`
