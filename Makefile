@@ -152,6 +152,7 @@ SCENARIOS ?= 100
 .PHONY: oracle
 oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and to Plumbline; fails for a difference that no page tells (ONLY=3,17 plays these alone)
 	go -C test/oracle test ./...
+	go -C test/oracle/pac test ./...
 	go -C test/oracle build -o '$(CURDIR)/dist/oracle' .
 	$(call foreground,dist/oracle -seed $(SEED) -scenarios $(SCENARIOS) -only '$(filter-out .,$(ONLY))')
 

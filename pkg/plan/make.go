@@ -90,20 +90,20 @@ func (p *planner) make(ctx context.Context) (*Plan, error) {
 	if err != nil {
 		return &Plan{Commits: Commits{HeadSHA: p.spec.SHA}}, fmt.Errorf("reading commit %s: %w", p.spec.SHA, err)
 	}
-	if head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() && // a user requests it now
-		p.spec.Trigger != v1alpha1.TriggerMergeGroup { // the queue waits for its checks
-		return p.end(
-			v1alpha1.DispositionSkipped,
-			head.SHA,
-			reasonSkipCI,
-			"the message of the commit has a skip CI command",
-		), nil
+	if p.skips(head) {
+		return p.end(v1alpha1.DispositionSkipped, head.SHA, reasonSkipCI,
+			"the message of the commit has a skip CI command"), nil
 	}
 	made, err := p.define(ctx, head)
 	if err != nil {
 		return &Plan{Commits: Commits{HeadSHA: head.SHA}}, err
 	}
 	return made, nil
+}
+
+// skips reports whether the commit skips CI, unless a user or a merge queue requests its checks.
+func (p *planner) skips(head git.Head) bool {
+	return head.Commit.SkipCI && p.spec.Comment == nil && !p.onRequest() && p.spec.Trigger != v1alpha1.TriggerMergeGroup
 }
 
 // endWithoutRuns returns the plan of an event that may start no runs, nil for others: a pull

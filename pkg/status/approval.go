@@ -35,12 +35,15 @@ func pending(in Input) Check {
 	if plan.StartedBy != "" {
 		return approved(in)
 	}
+	actor := event.Spec.Actor
+	if actor == event.Spec.Sender {
+		actor = ""
+	}
 	return Check{
 		Key: EventKey, Name: in.Application, ExternalID: ApprovalID(event), FormerExternalID: formerID(event), Shared: true,
 		State: Queued, Title: titlePending, Summary: in.summary("", saysPending),
 		Text: render("pending.md", approval{
-			User: plain(event.Spec.Sender), Trigger: plain(string(event.Spec.Trigger)),
-			Why: plain(plan.Message), Commit: plan.HeadSHA,
+			User: plain(event.Spec.Sender), Actor: plain(actor), Why: plain(plan.Message), Commit: plan.HeadSHA,
 		}),
 	}
 }

@@ -20,7 +20,7 @@ func (in Input) cancelling(c *Check, run RunState) bool {
 	c.Summary = in.summary(run.Run.Pipeline, saysCancelling)
 	c.Text = fmt.Sprintf(textCancelling, plain(why.Why))
 	if refused := run.Refused; refused != nil {
-		c.Text += " " + fmt.Sprintf(textCancelRefused, since(refused), plain(refused.Reason), code(refused.Message))
+		c.Text += " " + fmt.Sprintf(textCancelRefused, since(refused), actOn(refused)) + "\n\n" + details(refused)
 	}
 	return true
 }

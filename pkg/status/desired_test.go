@@ -18,8 +18,12 @@ const unavailableMessage = "Internal error occurred: failed calling webhook \"va
 func event(disposition v1alpha1.Disposition, accepted ...v1alpha1.Check) *v1alpha1.GitEvent {
 	e := &v1alpha1.GitEvent{ObjectMeta: metav1.ObjectMeta{Name: "push-0123"}}
 	e.Spec.Sender, e.Spec.Trigger = "mallory", v1alpha1.TriggerPullRequest
+	e.Spec.Provider, e.Spec.Project.URL = "github", "https://github.com/acme/app"
 	e.Status.Disposition, e.Status.Checks = disposition, accepted
-	e.Status.Plan = &v1alpha1.Plan{Reason: "NamespaceTerminating", Message: "the namespace ci is being deleted"}
+	e.Status.Plan = &v1alpha1.Plan{
+		Reason: "NamespaceTerminating", Message: "the namespace ci is being deleted", HeadSHA: commit,
+		Decisions: []v1alpha1.Decision{{File: ".tekton/build.yaml", Pipeline: "build"}},
+	}
 	return e
 }
 
@@ -83,13 +87,20 @@ func TestDesiredConcluded(t *testing.T) {
 		{"a refusal by the API server is a failure with its words", RunState{
 			Run: refusedRun("AdmissionDenied",
 				`admission webhook "w" denied the request: validation failed: missing field(s): spec.x`), Links: consoleLinks(),
-		}, "pipelinerun start failure", Completed, Failure, "refused",
+		}, "Not started: rejected by the admission webhook w", Completed, Failure, "refused",
 			`admission webhook "w" denied the request: validation failed: missing field(s): spec.x`},
 		{"a refusal before creation is a failure with its words", RunState{
 			Run: refusedRun("BadYAML", ".tekton/build.yaml:3: did not find expected key"),
-		}, "pipelinerun start failure", Completed, Failure, "invalid", ".tekton/build.yaml:3: did not find expected key"},
-		{"nothing in a refusal can leave its place", RunState{Run: hostile}, "pipelinerun start failure", Completed, Failure,
-			"hostile", hostile.Refused.Message},
+		}, "Not started: invalid .tekton/build.yaml", Completed, Failure, "invalid", ".tekton/build.yaml:3: did not find expected key"},
+		{
+			"nothing in a refusal can leave its place",
+			RunState{Run: hostile},
+			"Not started: rejected by the Kubernetes API server",
+			Completed,
+			Failure,
+			"hostile",
+			hostile.Refused.Message,
+		},
 		{"a run that succeeded is a success", RunState{Run: endedRun(v1alpha1.OutcomeSucceeded), Links: consoleLinks()},
 			"Success", Completed, Success, "succeeded", ""},
 		{"a run that failed is a failure", RunState{Run: brief}, "Failed", Completed, Failure, "failed", "task unit: why"},
@@ -109,6 +120,7 @@ func TestDesiredConcluded(t *testing.T) {
 }
 
 func TestDesiredOpen(t *testing.T) {
+	const again = "Plumbline tries again by itself. You don't need to do anything."
 	both := refusedRun("AdmissionDenied", "judged again")
 	both.UID = "1"
 	pr := func(specStatus pipelinev1.PipelineRunSpecStatus, status corev1.ConditionStatus,
@@ -118,21 +130,34 @@ func TestDesiredOpen(t *testing.T) {
 		return p
 	}
 	checkDesired(t, []desiredCase{
-		{"a run that is not created waits", RunState{Run: planned()}, "Waiting to be created", Queued, "", "planned", ""},
+		{"a run that is not created waits", RunState{Run: planned()}, "Accepted, starting soon", Queued, "", "planned", ""},
 		{"it says that it waits for the cluster's webhook",
 			RunState{Run: planned(), Wait: waitFor("Transient", "AdmissionWebhookUnavailable", unavailableMessage)},
-			"Waiting for the cluster since 03:04 UTC on 2 January (AdmissionWebhookUnavailable)", Queued, "", "waiting-webhook",
-			""},
-		{"it names the quota it waits for", RunState{Run: planned(),
-			Wait: waitFor("Throttled", "QuotaExceeded", "x is forbidden: exceeded quota: runs, requested: a=1, limited: a=1")},
-			"Waiting for quota runs since 03:04 UTC on 2 January (QuotaExceeded)", Queued, "", "waiting-quota", ""},
+			"Waiting for the cluster since 03:04 UTC on 2 January", Queued, "", "waiting-webhook",
+			"The webhook validation.webhook.pipeline.tekton.dev of the cluster does not answer; " + again},
+		{
+			"it names the quota it waits for",
+			RunState{Run: planned(),
+				Wait: waitFor("Throttled", "QuotaExceeded", "x is forbidden: exceeded quota: runs, requested: a=1, limited: a=1")},
+			"Waiting for quota runs since 03:04 UTC on 2 January",
+			Queued,
+			"",
+			"waiting-quota",
+			"The ResourceQuota runs is exhausted; the pipeline starts when other runs have finished. You don't need to do anything.",
+		},
 		{"it says that someone must act",
 			RunState{Run: planned(), Wait: waitFor("Operator", "Forbidden", `User "x" cannot create`)},
-			"Waiting for an operator of the cluster since 03:04 UTC on 2 January (Forbidden)", Queued, "", "waiting-operator",
-			""},
-		{"it says that it waits for the Git service",
+			"Waiting for your cluster administrators since 03:04 UTC on 2 January", Queued, "", "waiting-operator",
+			"Plumbline lacks a permission in namespace ci. " + waitNotAuthor + " " + actAdministrators},
+		{
+			"it says that it waits for the Git service",
 			RunState{Run: planned(), Wait: waitFor("Throttled", "RateLimited", "POST /x: 403 `limit` exceeded")},
-			"Waiting for the Git service since 03:04 UTC on 2 January (RateLimited)", Queued, "", "waiting-git", ""},
+			"Waiting for GitHub since 03:04 UTC on 2 January",
+			Queued,
+			"",
+			"waiting-git",
+			"The rate limit of GitHub is used up; the pipeline starts by itself when it is lifted. You don't need to do anything.",
+		},
 		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress,
 			"", "noted", ""},
 		{"a run that exists is in progress although it is not in any cache", RunState{Run: created(), Links: consoleLinks()},
@@ -161,26 +186,6 @@ func TestDesiredOpen(t *testing.T) {
 			Run: created(), PipelineRun: pr("", corev1.ConditionFalse, "Failed"),
 		}, "CI has Started", InProgress, "", "started-no-console", ""},
 	})
-}
-
-// D5: a run that was to end and goes on says so, also if something keeps it pending.
-func TestDesiredCancelling(t *testing.T) {
-	ends := event(v1alpha1.DispositionRuns)
-	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it"}).CancelsAs("comment-9")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ends.Annotations = map[string]string{name: value}
-	for _, status := range []pipelinev1.PipelineRunSpecStatus{"", pipelinev1.PipelineRunSpecStatusPending} {
-		pr := pipelineRun(succeeded(corev1.ConditionUnknown, "Any", ""))
-		pr.Spec.Status = status
-		run := RunState{Run: created(), PipelineRun: pr, Refused: waitFor("Operator", "AdmissionDenied", "not now")}
-		got := Desired(Input{Application: "Plumbline CI", Event: ends, Runs: []RunState{run}})[0]
-		golden(t, "check-cancelling", got.Summary+"\n\n"+got.Text)
-		if got.State != InProgress || got.Title != "Cancelling" {
-			t.Errorf("with spec.status %q: %s, %q", status, got.State, got.Title)
-		}
-	}
 }
 
 func checkDesired(t *testing.T, cases []desiredCase) {
@@ -280,18 +285,4 @@ func TestDesiredSkipped(t *testing.T) {
 func noted(run v1alpha1.Run) v1alpha1.Run {
 	run.Note = "The list was cut <b>."
 	return run
-}
-
-func TestConclude(t *testing.T) {
-	for outcome, want := range map[v1alpha1.Outcome]Conclusion{
-		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
-		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
-	} {
-		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
-			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
-		}
-	}
-	if got := conclusionOf(nil); got != "" {
-		t.Errorf("Conclude(nil) = %q", got)
-	}
 }

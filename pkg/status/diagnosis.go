@@ -4,6 +4,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"knative.dev/pkg/apis"
@@ -66,13 +67,25 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 			first = d
 		}
 	}
-	if d, ok := r.ofRun(condition, len(failing) > 0); ok {
-		return d
-	}
-	if len(failing) == 0 {
+	d, ok := r.ofRun(condition, len(failing) > 0)
+	switch {
+	case !ok && len(failing) == 0:
 		return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
+	case !ok, d.Verdict == v1alpha1.VerdictInfrastructure && len(failing) > 0: // a task failed first
+		d = first
 	}
-	return first
+	if d.Verdict == v1alpha1.VerdictInfrastructure && r.hidesMore() {
+		d.Verdict = v1alpha1.VerdictUnknown
+	}
+	return d
+}
+
+// hidesMore reports whether more may have failed than the TaskRuns show, or still runs: the status
+// of CustomRuns is not read, and Tekton ends no task of a run for which it cannot create another.
+func (r *report) hidesMore() bool {
+	return slices.ContainsFunc(r.pr.Status.ChildReferences, func(child pipelinev1.ChildStatusReference) bool {
+		return child.Kind != "TaskRun"
+	}) || !r.timedOut() && slices.ContainsFunc(r.taskRuns, func(tr *pipelinev1.TaskRun) bool { return !tr.IsDone() })
 }
 
 // ofTaskRun diagnoses a failed TaskRun. A task that failed by itself in an earlier attempt is not

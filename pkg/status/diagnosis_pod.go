@@ -13,13 +13,13 @@ import (
 // NeedsPod reports whether only the Pod of a failed TaskRun tells who ended it: a signal ended a
 // step, and Tekton does not repeat that its node was shut down or that the Pod was preempted.
 func NeedsPod(tr *pipelinev1.TaskRun) bool {
-	if !tr.Status.GetCondition(apis.ConditionSucceeded).IsFalse() || tr.Status.PodName == "" {
-		return false
-	}
-	return slices.ContainsFunc(tr.Status.Steps, func(step pipelinev1.StepState) bool {
-		t := step.Terminated
-		return t != nil && t.Reason != "OOMKilled" && slices.Contains(signals(), t.ExitCode)
-	})
+	return tr.Status.GetCondition(apis.ConditionSucceeded).IsFalse() && tr.Status.PodName != "" && killed(&tr.Status)
+}
+
+// killed reports whether a signal ended the step that failed.
+func killed(s *pipelinev1.TaskRunStatus) bool {
+	step := failedStep(s)
+	return step != nil && step.Terminated.Reason != "OOMKilled" && slices.Contains(signals(), step.Terminated.ExitCode)
 }
 
 // ofPod diagnoses a Pod that the control plane or the kubelet ended, from fields of its status. ok

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"os"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -82,5 +83,22 @@ func TestTitleOfLimitsAcquitsNobody(t *testing.T) {
 		if got := d.Title(); got != title {
 			t.Errorf("%s, want %s", got, title)
 		}
+	}
+}
+
+// A Pod that was ended later does not acquit a step that failed by itself, if a signal ended an
+// earlier step whose failure is ignored.
+func TestPodAcquitsNoStepThatFailedByItself(t *testing.T) {
+	data, err := os.ReadFile("testdata/corpus/continued-step-killed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr, taskRuns := corpusRun(t, "continued-step-killed", string(data))
+	if NeedsPod(taskRuns[0]) {
+		t.Error("NeedsPod is true")
+	}
+	d := Diagnose(pr, taskRuns, Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}})
+	if d.Verdict != v1alpha1.VerdictAuthor {
+		t.Errorf("%s: %s", d.Verdict, d.Title())
 	}
 }

@@ -23,13 +23,7 @@ func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok boo
 		return ofCreation("the TaskRun", c.Message), true
 	case pipelinev1.PipelineRunReasonCouldntGetPipeline, pipelinev1.PipelineRunReasonCouldntGetTask,
 		pipelinev1.PipelineRunReasonFailedValidation:
-		switch {
-		case fetchFailed(c.Message):
-			return ofCluster(causeFetch), true
-		case reason == pipelinev1.PipelineRunReasonFailedValidation:
-			return ofAuthor(causeInvalidRun, c.Reason), true
-		}
-		return ofAuthor(causeNoDefinition), true
+		return ofResolution(c), true
 	case pipelinev1.PipelineRunReasonInvalidTaskResultReference,
 		pipelinev1.PipelineRunReasonInvalidPipelineResultReference, pipelinev1.PipelineRunReasonCouldntGetPipelineResult:
 		return ofAuthor(causeResult), true
@@ -44,6 +38,17 @@ func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok boo
 		}
 	}
 	return Diagnosis{}, false
+}
+
+// ofResolution diagnoses definitions that Tekton did not get, or that are invalid.
+func ofResolution(c *apis.Condition) Diagnosis {
+	switch {
+	case fetchFailed(c.Message):
+		return ofCluster(causeFetch)
+	case c.Reason == pipelinev1.PipelineRunReasonFailedValidation.String():
+		return ofAuthor(causeInvalidRun, c.Reason)
+	}
+	return ofAuthor(causeNoDefinition)
 }
 
 // ofRunTimeout diagnoses a timeout when no TaskRun has ended because of it yet: Tekton ends the

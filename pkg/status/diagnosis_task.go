@@ -22,17 +22,19 @@ const (
 	podPending            = "Pending"
 )
 
-// ofAttempt diagnoses one attempt of a failed TaskRun.
+// ofAttempt diagnoses one attempt of a failed TaskRun: first what ends a pod.
 func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
-	pod := "the pod of task " + task
-	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok {
+	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok && killed(s) {
 		return d
 	}
+	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		if overLimit.MatchString(c.Message) {
 			return ofAuthor(causeStorage, task)
+		}
+		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor {
+			return unsure(causeEvicted) // a step ended by itself before, or because of it
 		}
 		return ofCluster(causeEvicted)
 	case pipelinev1.TaskRunReasonInitContainerOOM, pipelinev1.TaskRunReasonInitContainerFailed:
@@ -41,6 +43,9 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		}
 		return ofCluster(causeInit, task)
 	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
+		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor { // Tekton names the sidecar first
+			return d
+		}
 		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
 		return ofSteps(task, s, c.Message)
@@ -51,25 +56,41 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		return ofTimeout(task, s, c)
 	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
+	}
+	return r.ofUnstarted(task, s, c.Reason, c.Message)
+}
+
+// ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.
+func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
+	pod := "the pod of task " + task
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
-		return ofImage(task, c.Message)
+		return ofImage(task, message)
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
-		if words := waiting(s) + c.Message; echoesOutage(words) || syncTimeout.MatchString(words) {
+		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
 			return ofCluster(causeStart, pod)
 		}
 		return ofAuthor(causeConfig, task)
 	case pipelinev1.TaskRunReasonPodCreationFailed:
-		if exists, known := r.namedTask(c.Message); known && !exists {
+		if exists, known := r.namedTask(message); known && !exists {
 			return ofAuthor(causeNoTask, task)
 		}
-		if match := podErrored.FindStringSubmatch(c.Message); match != nil {
+		if match := podErrored.FindStringSubmatch(message); match != nil {
 			return ofStart(pod, match[1])
 		}
-		return ofCreation(pod, c.Message)
+		return ofCreation(pod, message)
 	case podAdmissionFailed:
 		return ofAuthor(causeRefused, "Pod Security", pod)
+	}
+	return ofDefinition(task, reason, message)
+}
+
+// ofDefinition diagnoses a TaskRun whose definition Tekton refused or could not fetch, or whose
+// results or sidecars it could not handle.
+func ofDefinition(task, reason, message string) Diagnosis {
+	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonFailedResolution:
-		if fetchFailed(c.Message) {
+		if fetchFailed(message) {
 			return ofCluster(causeFetch)
 		}
 		return ofAuthor(causeNoTask, task)
@@ -99,27 +120,21 @@ func (r *report) namedTask(message string) (exists, known bool) {
 // SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
 func signals() []int32 { return []int32{137, 143, 255} }
 
+// failedStep returns the first step that failed, or nil.
+func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
+	for i := range s.Steps {
+		t, why := s.Steps[i].Terminated, s.Steps[i].TerminationReason
+		if t != nil && (t.ExitCode != 0 || t.Reason == "OOMKilled") && why != "Skipped" && why != "Continued" {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
 func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
-	for _, step := range s.Steps {
-		t := step.Terminated
-		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" ||
-			step.TerminationReason == "Skipped" || step.TerminationReason == "Continued" {
-			continue
-		}
-		d := ofAuthor(causeExit, code(step.Name), task, t.ExitCode)
-		switch {
-		case t.Reason == "OOMKilled":
-			d = ofAuthor(causeMemory, "step", code(step.Name), task)
-		case step.TerminationReason == "TimeoutExceeded":
-			d = ofAuthor(causeStepTimeout, code(step.Name), task)
-		case t.Reason == "ContainerStatusUnknown":
-			d = ofCluster(causeNodeLost)
-		case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
-			d = unsure(causeStart, "step "+code(step.Name)+" of task "+task)
-		case slices.Contains(signals(), t.ExitCode):
-			d.Verdict = v1alpha1.VerdictUnknown
-		}
+	if step := failedStep(s); step != nil {
+		d := ofStep(task, step)
 		d.Step = step.Name
 		return d
 	}
@@ -130,17 +145,37 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 		return ofCluster(causeNodeRefused)
 	case nodeEvicts.MatchString(message):
 		return ofCluster(causeEvicted)
-	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, running):
-		return ofCluster(causeNodeLost)
+	case overLimit.MatchString(message):
+		return ofAuthor(causeStorage, task)
 	case pastDeadline.MatchString(message):
 		return ofAuthor(causeTimeout, task)
+	case nodeLost.MatchString(message), slices.ContainsFunc(s.Steps, func(step pipelinev1.StepState) bool {
+		return step.Running != nil // the kubelet has not reported its end
+	}):
+		return ofCluster(causeNodeLost)
 	}
 	return Diagnosis{Verdict: v1alpha1.VerdictUnknown}
 }
 
-// running reports whether the last that was seen of a step is that it ran. In a failed TaskRun, the
-// kubelet has not reported its end.
-func running(step pipelinev1.StepState) bool { return step.Running != nil }
+// ofStep diagnoses a step that failed.
+func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
+	t, name := step.Terminated, code(step.Name)
+	switch {
+	case t.Reason == "OOMKilled":
+		return ofAuthor(causeMemory, "step", name, task)
+	case step.TerminationReason == "TimeoutExceeded":
+		return ofAuthor(causeStepTimeout, name, task)
+	case t.Reason == "ContainerStatusUnknown":
+		return ofCluster(causeNodeLost)
+	case t.Reason == "StartError", t.Reason == "ContainerCannotRun":
+		return unsure(causeStart, "step "+name+" of task "+task)
+	}
+	d := ofAuthor(causeExit, name, task, t.ExitCode)
+	if slices.Contains(signals(), t.ExitCode) {
+		d.Verdict = v1alpha1.VerdictUnknown
+	}
+	return d
+}
 
 // ofSidecars diagnoses a failed sidecar: the author's, or one that Tekton or the cluster added.
 func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
@@ -153,7 +188,7 @@ func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
 		if t.Reason == "OOMKilled" {
 			d = ofAuthor(causeMemory, "sidecar", code(sidecar.Name), task)
 		}
-		authors := s.TaskSpec != nil && slices.ContainsFunc(s.TaskSpec.Sidecars,
+		authors := s.TaskSpec == nil || slices.ContainsFunc(s.TaskSpec.Sidecars,
 			func(declared pipelinev1.Sidecar) bool { return declared.Name == sidecar.Name })
 		if !authors {
 			d.Verdict = v1alpha1.VerdictInfrastructure
@@ -234,11 +269,8 @@ func ofPull(task, words string) Diagnosis {
 
 // ofStart diagnoses a container that the kubelet could not start.
 func ofStart(pod, words string) Diagnosis {
-	if words = quotes.ReplaceAllString(
-		words,
-		"",
-	); echoesOutage(words) ||
-		strings.Contains(words, "failed to reserve container name") {
+	words = quotes.ReplaceAllString(words, "")
+	if echoesOutage(words) || strings.Contains(words, "failed to reserve container name") {
 		return ofCluster(causeStart, pod)
 	}
 	return unsure(causeStart, pod)

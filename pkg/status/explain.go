@@ -66,8 +66,8 @@ func cause(what, words string) string {
 	if match := terminating.FindStringSubmatch(words); match != nil {
 		return "The cluster could not create " + what + ": namespace " + match[1] + " is being deleted, and this run with it. That is not about the change."
 	}
-	if err, ok := apiTrouble(words); ok {
-		return "The cluster could not create " + what + ": " + sentence(err) +
+	if match := podCreation.FindStringSubmatch(words); match != nil && echoesOutage(match[1]) {
+		return "The cluster could not create " + what + ": " + sentence(match[1]) +
 			" The cluster failed, not the change; run it again."
 	}
 	return ""

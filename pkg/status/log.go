@@ -50,9 +50,9 @@ func missing(m *v1alpha1.MissingLog) string {
 	case v1alpha1.LogEmpty:
 		return logEmpty
 	case v1alpha1.LogSecret:
-		return fmt.Sprintf(logSecret, object)
+		return fmt.Sprintf(logUnmasked, object)
 	case v1alpha1.LogSecrets:
-		return logSecrets
+		return logUnmaskable
 	}
 	return logUnavailable
 }
@@ -64,6 +64,7 @@ func inert(text string) string {
 		return ""
 	}
 	lines := strings.Split(pre(text), "\n")
+	entities := strings.NewReplacer("@", "&#64;", "`", "&#96;", "~~~", "&#126;&#126;&#126;")
 	for i := range lines {
 		lines[i] = entities.Replace(lines[i])
 		if trimmed := strings.TrimLeft(lines[i], " \t"); strings.HasPrefix(trimmed, "/") {
@@ -72,8 +73,6 @@ func inert(text string) string {
 	}
 	return strings.Join(lines, "\n")
 }
-
-var entities = strings.NewReplacer("@", "&#64;", "`", "&#96;", "~~~", "&#126;&#126;&#126;")
 
 // lastLine returns the last line of a text.
 func lastLine(text string) string {

@@ -69,13 +69,6 @@ func webhookDenial(words string) (name, why string, ok bool) {
 	return match[1], why, true
 }
 
-func apiTrouble(words string) (string, bool) {
-	if match := podCreation.FindStringSubmatch(words); match != nil && echoesOutage(match[1]) {
-		return match[1], true
-	}
-	return "", false
-}
-
 // echoesOutage reports whether a message says that a part of the cluster could not be reached.
 func echoesOutage(words string) bool {
 	return slices.ContainsFunc(outageWords(), func(sign string) bool { return strings.Contains(words, sign) })

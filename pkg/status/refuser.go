@@ -31,39 +31,69 @@ var (
 	)
 	// k8s.io/apimachinery pkg/api/errors, NewInvalid.
 	byValidation = regexp.MustCompile(`^\S+ "[^"]*" is invalid: `)
+	// etcd and the API server. A definition that Plumbline finds too large has the same reason.
+	bySize = regexp.MustCompile(`etcdserver: request is too large|^Request entity too large|trying to send message larger`)
 )
+
+// reasonOverLimit is podsecurity.ReasonOverLimit, which is in a room above this one.
+const reasonOverLimit = "AboveCeiling"
 
 // forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
-// refuser returns the component that refused a PipelineRun, as the start of a sentence in Markdown,
-// and what to do. It reads the API server's words to name the component and for nothing else.
-func refuser(reason, words string) (who, advice string) {
-	switch reason {
-	case fault.ReasonTooLarge:
-		return "The cluster's limit on the size of an object", fixIt
-	case fault.ReasonInvalid:
-		return "The validation of the Kubernetes API server", fixIt
+// component is a part of the cluster that refused a PipelineRun: what it is, and its name, which
+// may be empty.
+type component struct{ kind, name string }
+
+// plain returns the component for a title.
+func (c component) plain() string { return strings.TrimSpace(c.kind + " " + c.name) }
+
+// markdown returns the component for a sentence.
+func (c component) markdown() string {
+	if c.name == "" {
+		return c.kind
 	}
+	return c.kind + " <b>" + plain(c.name) + "</b>"
+}
+
+// refuser returns the component that refused a PipelineRun, and the sentence that says what to do.
+// Both are empty if the definition was refused before it reached the cluster. It reads the API
+// server's words to name the component and for nothing else.
+func refuser(reason, words string) (who component, advice string) {
+	switch reason {
+	case fault.ReasonDenied:
+		return denier(words)
+	case fault.ReasonInvalid:
+		return component{kind: refuserValidation}, fixIt
+	case fault.ReasonTooLarge:
+		if bySize.MatchString(words) {
+			return component{kind: refuserSize}, fixIt
+		}
+	case reasonOverLimit:
+		return component{kind: refuserLimit}, meetIt
+	}
+	return component{}, ""
+}
+
+// denier returns the admission that denied a PipelineRun.
+func denier(words string) (who component, advice string) {
 	if match := byWebhook.FindStringSubmatch(words); match != nil {
 		if name := match[1]; name == tektonWebhook || strings.HasSuffix(name, "."+tektonWebhook) {
-			return "Tekton's admission webhook " + bold(name), fixIt
+			return component{refuserTekton, name}, fixIt
 		}
-		return "The admission webhook " + bold(match[1]), meetIt
+		return component{refuserWebhook, match[1]}, meetIt
 	}
 	if match := byPolicy.FindStringSubmatch(words); match != nil {
-		return "The " + strings.Replace(match[1], "policy", "admission policy", 1) + " " + bold(match[2]), meetIt
+		return component{"the " + strings.Replace(match[1], "policy", "admission policy", 1), match[2]}, meetIt
 	}
 	if match := byPodSecurity.FindStringSubmatch(words); match != nil {
-		return "Pod Security admission (" + bold(match[1]) + ")", meetIt
+		return component{refuserPodSecurity, match[1]}, meetIt
 	}
 	switch {
 	case byLimitRange.MatchString(words):
-		return "A LimitRange of the namespace", meetIt
+		return component{kind: refuserLimitRange}, meetIt
 	case byValidation.MatchString(words):
-		return "The validation of the Kubernetes API server", fixIt
+		return component{kind: refuserValidation}, fixIt
 	}
-	return "The Kubernetes API server", meetIt
+	return component{kind: refuserServer}, meetIt
 }
-
-func bold(name string) string { return "<b>" + plain(name) + "</b>" }

@@ -4,6 +4,7 @@ package status
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,10 +86,17 @@ func (r *report) failure(condition *apis.Condition) string {
 	if len(failing) > 0 {
 		first := failing[0]
 		c := first.Status.GetCondition(apis.ConditionSucceeded)
+		because := ""
+		if c.Reason != pipelinev1.TaskRunReasonFailed.String() {
+			because = " (" + line(c.Reason) + ")"
+		}
 		parts = append(parts,
-			"<p>task <b>"+line(r.bounded(r.label(first)))+`</b> has the status <b>"`+line(c.Reason)+`"</b>:</p>`,
+			fmt.Sprintf(textTaskFailed, r.bounded(line(r.label(first))), because),
 			"<pre>"+r.bounded(pre(withoutHint(c.Message, r.facts)))+"</pre>")
 		parts = append(parts, r.diagnosis(c)...)
+		if !fromControlPlane(c.Reason) {
+			parts = append(parts, r.logOf(first))
+		}
 		if others := r.names(failing[1:]); others != "" {
 			parts = append(parts, "<p>Failed as well: "+r.bounded(others)+"</p>")
 		}
@@ -98,6 +106,14 @@ func (r *report) failure(condition *apis.Condition) string {
 		parts = append(parts, r.ended(condition))
 	}
 	return strings.Join(parts, "\n")
+}
+
+// logOf returns where the whole log of a task is: at the console, or in the cluster.
+func (r *report) logOf(tr *pipelinev1.TaskRun) string {
+	if url := r.link(linkOf(tr)); isWeb(url) {
+		return fmt.Sprintf(textLogAt, anchor(url, r.bounded(taskName(tr))))
+	}
+	return fmt.Sprintf(textLogCommand, line(tr.Namespace), line(tr.Name))
 }
 
 // brief returns why a run failed, unless the title says all: the first task that failed and its

@@ -34,11 +34,7 @@ type Facts struct {
 // most maxText bytes (0: no limit): the task table and, for a failed run, the first failing task's
 // name, Tekton's words and an explanation. taskRuns may be empty.
 func ResultOf(
-	pr *pipelinev1.PipelineRun,
-	taskRuns []*pipelinev1.TaskRun,
-	links Links,
-	facts Facts,
-	maxText int,
+	pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, links Links, facts Facts, maxText int,
 ) *v1alpha1.Result {
 	condition := pr.Status.GetCondition(apis.ConditionSucceeded)
 	outcome := outcomeOf(condition)

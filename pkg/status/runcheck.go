@@ -5,14 +5,10 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -99,100 +95,6 @@ func (in Input) started(c *Check, run RunState) {
 	c.State, c.Title = InProgress, titleStarted
 	c.Summary = in.summary(run.Run.Pipeline, saysRunning)
 	c.Text = render("starting.md", placeOf(run))
-}
-
-func (in Input) refused(c *Check, run RunState) {
-	in.conclude(c, run.Run.Pipeline, Failure)
-	c.Title, c.Words = titleRefused, run.Run.Refused.Message
-	c.DetailsURL = "" // there is nothing to look at
-	template := "invalid.md"
-	data := refusal{
-		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Name: plain(run.Run.Name),
-		Namespace: plain(run.Run.Namespace), Words: block(run.Run.Refused.Message),
-	}
-	switch reason := run.Run.Refused.Reason; reason {
-	case fault.ReasonDenied, fault.ReasonInvalid, fault.ReasonTooLarge:
-		template = "created.md"
-		data.Refuser, data.Advice = refuser(reason, run.Run.Refused.Message)
-	}
-	c.Text = render(template, data)
-}
-
-// waiting sets the check of a run that is not created yet: one sentence says what it waits for.
-func (in Input) waiting(c *Check, run RunState) {
-	c.State, c.Title = Queued, titleUncreated
-	c.Summary = in.summary(run.Run.Pipeline, saysQueued)
-	c.Text = titleUncreated + "."
-	c.DetailsURL = "" // there is nothing to look at yet
-	if run.Wait == nil {
-		return
-	}
-	if run.Wait.Reason == fault.ReasonConcurrencyLimit {
-		place, _, _ := strings.Cut(run.Wait.Message, " in the queue")
-		c.Title = "Queued" + since(run.Wait) + ": " + plain(place)
-		c.Text = "Waiting for a slot" + since(run.Wait) + ": " + slotsText(run) + "."
-		return
-	}
-	c.Title = "Waiting for " + subject(run) + since(run.Wait) + " (" + plain(run.Wait.Reason) + ")"
-	c.Text = c.Title + ": " + code(run.Wait.Message)
-	if ofPlan(run) {
-		c.Text = textUndecided + " " + c.Text
-	}
-}
-
-// ofPlan reports whether a run is a placeholder whose check shows what planning waits for.
-func ofPlan(run RunState) bool {
-	return run.Run.Unresolved && run.Run.Pipeline == pipelinesascode.Definitions
-}
-
-// since returns when a wait began. It does not say how long ago that was: a check with changing
-// words would be sent at each retry.
-func since(wait *v1alpha1.Wait) string {
-	if wait.Since.IsZero() {
-		return ""
-	}
-	return wait.Since.UTC().Format(" since 15:04 UTC on 2 January")
-}
-
-// slotsText returns the run's position in the queue, with links to the runs that have the slots.
-func slotsText(run RunState) string {
-	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
-	if !found || run.Links.Other == nil {
-		return plain(run.Wait.Message)
-	}
-	all := strings.Split(names, ", ")
-	for i, part := range all {
-		name, more, _ := strings.Cut(part, " ")
-		all[i] = strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", plain(name), target(run.Links.Other(name)), plain(more)))
-	}
-	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
-}
-
-// subject returns who or what must change before the run can be created.
-func subject(run RunState) string {
-	wait := run.Wait
-	if ofPlan(run) {
-		return "the Git service"
-	}
-	if run.Run.Unresolved && wait.Class != fault.Operator.String() {
-		return "what the pipeline refers to"
-	}
-	switch wait.Reason {
-	case fault.ReasonQuota:
-		if name := quotaName(wait.Message); name != "" {
-			return "quota " + plain(name)
-		}
-		return "quota"
-	case fault.ReasonRateLimited, fault.ReasonSecondaryRateLimited, fault.ReasonGitUnavailable,
-		fault.ReasonGitUnreachable, fault.ReasonGitConflict, fault.ReasonCommitUnknown, fault.ReasonNotConfirmed:
-		return "the Git service"
-	case fault.ReasonCredentialsRefused, fault.ReasonPermissionMissing, fault.ReasonGitGone, fault.ReasonGitMoved:
-		return "access to the Git service"
-	}
-	if wait.Class == fault.Operator.String() {
-		return "an operator of the cluster"
-	}
-	return "the cluster"
 }
 
 // skipped returns the check of a commit whose author asked for no CI.

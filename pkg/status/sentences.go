@@ -16,15 +16,19 @@ const (
 	titleSuccess   = "Success"
 	titleFailed    = "Failed"
 	titleCanceled  = "Cancelled"
-	titleRefused   = "pipelinerun start failure"
 	titleEnding    = "Cancelling"
 	titlePending   = "Pending approval, waiting for an /ok-to-test"
-	titleUncreated = "Waiting to be created"
+	titleUncreated = "Accepted, starting soon"
 	titleQueued    = "Queued"
 	titleSkipped   = "CI Skipped"
 	titleApproved  = "Approved"
 	titleDecided   = "Decided"
 	titleUnmatched = "Skipped"
+
+	titleWaiting     = "Waiting for %s"
+	titleRejected    = "Not started: rejected by %s"
+	titleInvalid     = "Not started: invalid definition"
+	titleInvalidFile = "Not started: invalid %s"
 )
 
 // The titles of failed checks whose cause is known.
@@ -107,6 +111,7 @@ const (
 // What a summary says of a pipeline, whose name it begins with.
 const (
 	saysSucceeded  = "has <b>successfully</b> validated your commit."
+	saysNotStarted = "did <b>not start</b>."
 	saysFailed     = "has <b>failed</b>."
 	saysCancelled  = "has been <b>cancelled</b>."
 	saysCancelling = "is being cancelled."
@@ -124,18 +129,51 @@ const (
 	textApproved      = "An account with the permission has started the pipelines of this commit. Their own checks show the results."
 	textApprovedBy    = "The checks of its pipelines show the results. Without such checks, no pipeline runs for this commit."
 	textCancelling    = "This run is being cancelled: %s."
-	textCancelRefused = "It is still running: the request to cancel it has been refused%s (%s) and is retried: %s"
+	textCancelRefused = "The cluster has refused this%s. Plumbline keeps trying; until then the run continues. %s"
 	textCancelled     = "This run was cancelled: %s."
 	textDeleted       = "PipelineRun %s was deleted"
 	textArchived      = "It may be [in Tekton Results](%s)."
 	textNotCreated    = "PipelineRun %s was not created: %s"
 	textSkipped       = "Commit contains a skip CI command. Use /test or /retest to manually trigger CI if needed."
 	textUnmatched     = "This change does not start the pipeline. Its annotations do not match:"
+	textUncreated     = "Accepted. The pipeline starts soon."
 	textUndecided     = "Which pipelines start is not decided yet."
+	textDetails       = "Details (%s)"
+	textTaskFailed    = "<p>Task <b>%s</b> failed%s:</p>"
+	textLogAt         = "<p>Full log: %s</p>"
+	textLogCommand    = "<p>Full log, with access to the cluster: <code>tkn taskrun logs -n %s %s</code></p>"
 	textUnserved      = "This event can no longer be processed"
 
-	wordsDeleted  = "the PipelineRun was deleted"
-	wordsNoReason = "no reason was given"
+	wordsDeleted    = "the PipelineRun was deleted"
+	wordsNoReason   = "no reason was given"
+	wordsLine       = ", line %d"
+	wordsDefinition = "the definition"
+)
+
+// Who has to act on a check that waits: exactly one of these ends its text.
+const (
+	actNobody         = "You don't need to do anything."
+	actAdministrators = "Ask your cluster administrators to fix this."
+)
+
+// Why a run cannot be created now.
+const (
+	waitQuotaNamed   = "The ResourceQuota %s is exhausted; the pipeline starts when other runs have finished."
+	waitQuota        = "A ResourceQuota is exhausted; the pipeline starts when other runs have finished."
+	waitRateLimit    = "The rate limit of %s is used up; the pipeline starts by itself when it is lifted."
+	waitAccess       = "%s does not accept Plumbline's login, or the login lacks a permission."
+	waitCommit       = "%s does not show the commit yet."
+	waitConfirmation = "%s has not confirmed the event yet."
+	waitService      = "%s is unavailable or refuses a request; Plumbline tries again by itself."
+	waitReference    = "A Task or Pipeline that it refers to cannot be read now; Plumbline tries again by itself."
+	waitWebhook      = "The webhook %s of the cluster does not answer; Plumbline tries again by itself."
+	waitCluster      = "The cluster cannot create the PipelineRun now; Plumbline tries again by itself."
+	waitForbidden    = "Plumbline lacks a permission in namespace %s."
+	waitSecret       = "A Secret or a key that the pipeline needs does not exist."
+	waitNamespace    = "Namespace %s does not exist."
+	waitOperator     = "Something in the cluster or in the settings of Plumbline has to be fixed."
+
+	waitNotAuthor = "Nothing is wrong with your change."
 )
 
 // Why a check does not show the log of a failed step.
@@ -144,15 +182,15 @@ const (
 	logForbidden   = "Plumbline may not read logs in namespace %s: there is no binding of its ClusterRole whose name ends in -logs."
 	logGone        = "The log no longer exists: the pod was deleted, or its node does not have the log."
 	logEmpty       = "The step has written nothing."
-	logSecret      = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
-	logSecrets     = "The log is not shown, because the Secrets of this run are too large to be masked."
+	logUnmasked    = "The log is not shown, because Plumbline cannot read all Secrets of this run and so cannot mask their values: %s."
+	logUnmaskable  = "The log is not shown, because the Secrets of this run are too large to be masked."
 	logUnavailable = "The cluster did not return the log within a minute."
 )
 
 // What a reply says of a command.
 const (
 	replyNothing         = "nothing was started"
-	replyCancels         = "cancels the runs of %s that existed when this was written."
+	replyCancels         = "cancelling the runs of %s that existed when you commented."
 	replyNothingToCancel = "found no runs of %s to cancel."
 )
 
@@ -189,8 +227,20 @@ const (
 	replyExplains  = "What happened to the pipelines of this commit:"
 )
 
-// What an author can do about a refusal of the cluster.
+// The components that refuse a PipelineRun.
 const (
-	fixIt  = "Fix the definition and push again."
-	meetIt = "This is a rule of the cluster. Change the definition so that it meets the rule, or ask the cluster's administrators."
+	refuserTekton      = "Tekton's validation"
+	refuserWebhook     = "the admission webhook"
+	refuserPodSecurity = "Pod Security admission at level"
+	refuserLimitRange  = "a LimitRange of the namespace"
+	refuserValidation  = "the validation of the Kubernetes API server"
+	refuserServer      = "the Kubernetes API server"
+	refuserSize        = "the cluster's limit on the size of an object"
+	refuserLimit       = "Plumbline's Pod Security limit"
+)
+
+// What an author can do about a refusal. The value is the file, as a link.
+const (
+	fixIt  = "Fix %s and push again."
+	meetIt = "This is a rule of your cluster: ask its administrators. Or change %s so that it meets the rule, and push again."
 )

@@ -21,13 +21,13 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		links Links
 		want  string
 	}{
-		"no console": {[]string{"a", "b"}, Links{}, "which 2 may run at once; the slots have a, b."},
+		"no console": {[]string{"a", "b"}, Links{}, "runs at most 2 PipelineRuns at a time (concurrency_limit). Running now: a, b. " + actNobody},
 		"a console": {[]string{"a", "b"}, Links{Other: other},
-			"which 2 may run at once; the slots have [a](https://console.example/ci/a), [b](https://console.example/ci/b)."},
+			"(concurrency_limit). Running now: [a](https://console.example/ci/a), [b](https://console.example/ci/b). " + actNobody},
 		"many": {[]string{"a", "b", "c", "d", "e", "f", "g"}, Links{Other: other},
-			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more."},
-		"nobody": {nil, Links{Other: other}, "Waiting for a slot since 03:04 UTC on 2 January: place 1 in the queue of Repository ci/app, of which 2 may run at once."},
-		"a name": {[]string{"a](x)"}, Links{Other: other}, `the slots have [a\](x)](https://console.example/ci/a]%28x%29).`},
+			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more. " + actNobody},
+		"nobody": {nil, Links{Other: other}, "Queued since 03:04 UTC on 2 January: position 1 in the queue. Repository ci/app runs at most 2 PipelineRuns at a time (concurrency_limit). " + actNobody},
+		"a name": {[]string{"a](x)"}, Links{Other: other}, `Running now: [a\](x)](https://console.example/ci/a]%28x%29). ` + actNobody},
 	} {
 		var granted []pacv1alpha1.Slot
 		for _, run := range test.slots {
@@ -37,7 +37,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]
-		if got.State != Queued || got.Title != "Queued since 03:04 UTC on 2 January: place 1" ||
+		if got.State != Queued || got.Title != "Queued since 03:04 UTC on 2 January: position 1" ||
 			!strings.HasSuffix(got.Text, test.want) {
 			t.Errorf("%s: %s %q %s", name, got.State, got.Title, got.Text)
 		}

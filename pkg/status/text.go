@@ -5,6 +5,7 @@ package status
 import (
 	"embed"
 	"html"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -23,9 +24,7 @@ type place struct {
 	Link, Console string
 }
 
-type refusal struct{ Pipeline, Name, Namespace, Words, Refuser, Advice string }
-
-type approval struct{ User, Trigger, Why, Commit string }
+type approval struct{ User, Actor, Why, Commit string }
 
 func placeOf(run RunState) place {
 	return place{
@@ -63,8 +62,14 @@ func escape(text string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// line is escape for one line inside an HTML block, which a blank line would end.
-func line(text string) string { return escape(strings.Join(strings.Fields(text), " ")) }
+// line is escape for one line inside an HTML block, which a blank line would end. It mentions no
+// user.
+func line(text string) string {
+	return mention.ReplaceAllString(escape(strings.Join(strings.Fields(text), " ")), "@\u200b")
+}
+
+// mention matches what may mention a user, but not the digest of an image.
+var mention = regexp.MustCompile(`\B@`)
 
 // target makes a URL safe in a Markdown link.
 func target(url string) string {

@@ -137,7 +137,7 @@ func (s said) run(event *v1alpha1.GitEvent, run *v1alpha1.Run) said {
 
 // ranAndEnded returns the sentence about a finished PipelineRun.
 func ranAndEnded(result *v1alpha1.Result) string {
-	why := cmp.Or(result.Brief, result.Message, result.Reason)
+	why := result.Words()
 	switch result.Outcome {
 	case v1alpha1.OutcomeSucceeded:
 		return whySucceeded

@@ -62,6 +62,10 @@ func TestWhy(t *testing.T) {
 	}{
 		"succeeded": {[]*v1alpha1.GitEvent{recordedAt(1, ranWith(&v1alpha1.Result{Outcome: v1alpha1.OutcomeSucceeded}))},
 			nil, "build started and succeeded."},
+		"failed, the check's title says it": {[]*v1alpha1.GitEvent{recordedAt(1, ranWith(&v1alpha1.Result{
+			Outcome: v1alpha1.OutcomeFailed, Verdict: v1alpha1.VerdictAuthor, Cause: "step test of task unit exited with code 1",
+			Message: "Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0",
+		}))}, nil, "build started and failed: step test of task unit exited with code 1"},
 		"failed": {[]*v1alpha1.GitEvent{recordedAt(1, ranWith(failed))}, nil,
 			"build started and failed: step test exited with code 1"},
 		"deleted": {[]*v1alpha1.GitEvent{recordedAt(1, ranWith(&v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted}))}, nil,

@@ -35,7 +35,7 @@ func TestPendingRunKeepsSlot(t *testing.T) {
 	number := env.git.open("", "topic", "dev")
 	env.deliver(env.opened(number), http.StatusAccepted)
 	env.awaitQueue(1, 1)
-	if check := env.awaitCheck(first, checkName("first"), "queued", soon); !check.Tells("has been queued") {
+	if check := env.awaitCheck(first, checkName("first"), "queued", soon); !check.Tells("its status is Pending") {
 		t.Errorf("the check of the run that is held says %q: %s", check.Title, check.Text)
 	}
 	env.awaitCheck(second, checkName("second"), "queued", soon)

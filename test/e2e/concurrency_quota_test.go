@@ -40,7 +40,7 @@ func quotaKeepsSlot(t *testing.T, env *environment) {
 	env.eventually(soon, "one waits for the quota, the other one for its slot", func() error {
 		a, _ := env.currentCheck(sha, checkName("a"))
 		b, _ := env.currentCheck(sha, checkName("b"))
-		if !a.Tells("exceeded quota") || !b.Tells("place 1 in the queue") {
+		if !a.Tells("exceeded quota") || !b.Tells("position 1 in the queue") {
 			return fmt.Errorf("%q, %q", a.Text, b.Text)
 		}
 		return nil

@@ -152,7 +152,7 @@ func runsWaitForSlot(t *testing.T, env *environment) {
 	first := env.eventAt(shas[0])
 	env.eventually(soon, "the check says its place and who has the slot", func() error {
 		waits, _ := env.currentCheck(shas[0], checkName("test-10"))
-		if waits.Status != "queued" || !waits.Tells("place 1 in the queue") || !waits.Tells(runName(&first, "test-2")) {
+		if waits.Status != "queued" || !waits.Tells("position 1 in the queue") || !waits.Tells(runName(&first, "test-2")) {
 			return fmt.Errorf("%s %q %s", waits.Status, waits.Title, waits.Text)
 		}
 		return nil

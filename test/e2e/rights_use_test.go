@@ -81,6 +81,7 @@ func TestEachRightIsNeeded(t *testing.T) {
 func unreached() map[installation.Right]string {
 	rights := unused()
 	rights[controllerMay("delete", "plumbline.dev/gitevents")] = "settled events are evicted above the cap"
+	rights[controllerMay("get", "/pods")] = "a pod is read if its node may have been shut down"
 	rights[controllerMay("list", "/pods")] = "pods are listed of runs whose steps failed"
 	rights[controllerMay("get", "/pods/log")] = "logs are read of steps that failed"
 	rights[controllerMay("update", "plumbline.dev/repositoryclaims")] = "a claim moves when its Repository is renamed"

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"github.com/plumbline-ci/plumbline/pkg/runtime/openshift"
 )
@@ -24,11 +23,7 @@ import (
 func TestOpenShiftConsoleIsFound(t *testing.T) {
 	const namespace, name, url = "openshift-config-managed", "console-public", "https://console.apps.example.com"
 	ctx := within(t)
-	account := rest.CopyConfig(shared.Cluster.RESTConfig())
-	account.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + product + ":plumbline-controller",
-		Groups:   []string{"system:serviceaccounts", "system:authenticated"},
-	}
+	account := controllerAccount()
 	found := func() string {
 		return (&openshift.Console{}).Find(ctx, kubernetes.NewForConfigOrDie(account))()
 	}

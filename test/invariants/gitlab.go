@@ -86,7 +86,7 @@ func checkOfNote(body string) (Check, bool) {
 		c.Status = "completed"
 		head, _, _ := strings.Cut(c.Title, ":")
 		c.Conclusion = map[string]string{
-			"Success": "success", "Failed": "failure", "Cluster problem": "failure", "pipelinerun start failure": "failure",
+			"Success": "success", "Failed": "failure", "Cluster problem": "failure", "Not started": "failure",
 			"CI Skipped": "skipped", "Decided": "skipped",
 		}[head]
 		c.Conclusion = cmp.Or(c.Conclusion, "cancelled")

@@ -104,7 +104,7 @@ func digits(text string) int {
 // is a request to the Git service: so each of fifty waiting runs costs eight requests, not fifty.
 func places() []int { return []int{1, 2, 3, 5, 10, 20, 50, 100} }
 
-// Position returns the text for a position, from 1 on: "place 2", "places 6 to 10".
+// Position returns the text for a position, from 1 on: "position 2", "position 6 to 10".
 func Position(place int) string {
 	before := 0
 	for _, last := range places() {
@@ -112,16 +112,16 @@ func Position(place int) string {
 		case place > last:
 			before = last
 		case last == before+1:
-			return fmt.Sprintf("place %d", last)
+			return fmt.Sprintf("position %d", last)
 		default:
-			return fmt.Sprintf("places %d to %d", before+1, last)
+			return fmt.Sprintf("position %d to %d", before+1, last)
 		}
 	}
-	return fmt.Sprintf("a place after %d", before)
+	return fmt.Sprintf("a position after %d", before)
 }
 
 // inQueue follows the position in the text for a run that waits.
-const inQueue = " in the queue"
+const inQueue = " in the queue."
 
 // Shows reports whether the text of a run that waits still shows its position.
 func Shows(text string, place int) bool { return strings.HasPrefix(text, Position(place)+inQueue) }
@@ -138,21 +138,21 @@ type Waiting struct {
 }
 
 // Have is the text between the position and the names of the runs that have the slots.
-const Have = "; the slots have "
+const Have = ". Running now: "
 
 // Says returns the text for a run that waits: its position, the limit, and which runs have the
 // slots, if any. It returns the text before if position and limit are the same, because the runs
 // with slots change with every run that ends.
 func Says(before string, at Waiting, slots []pacv1alpha1.Slot) string {
 	head := fmt.Sprintf(
-		"%s%s of Repository %s, of which %d may run at once",
+		"%s%s Repository %s runs at most %d PipelineRuns at a time (concurrency_limit)",
 		Position(at.Place),
 		inQueue,
 		at.Repository,
 		at.Limit,
 	)
 	if at.Priority != 0 {
-		head += fmt.Sprintf(", with priority %d", at.Priority)
+		head += fmt.Sprintf("; this one has priority %d", at.Priority)
 	}
 	if strings.HasPrefix(before, head+Have) {
 		return before

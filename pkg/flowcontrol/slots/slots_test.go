@@ -61,8 +61,8 @@ func TestNaturalOrderIsTotal(t *testing.T) {
 func TestPositionsAreCoarse(t *testing.T) {
 	t.Parallel()
 	for place, want := range map[int]string{
-		1: "place 1", 2: "place 2", 3: "place 3", 4: "places 4 to 5", 5: "places 4 to 5", 6: "places 6 to 10",
-		50: "places 21 to 50", 101: "a place after 100",
+		1: "position 1", 2: "position 2", 3: "position 3", 4: "position 4 to 5", 5: "position 4 to 5", 6: "position 6 to 10",
+		50: "position 21 to 50", 101: "a position after 100",
 	} {
 		if got := Position(place); got != want {
 			t.Errorf("%d is %q, want %q", place, got, want)
@@ -89,7 +89,7 @@ func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	t.Parallel()
 	slots := []pacv1alpha1.Slot{{Run: "a"}, {Run: "b"}, {Run: "c"}, {Run: "d"}, {Run: "e"}, {Run: "f"}, {Run: "g"}}
 	first := Says("", at(2, 7), slots)
-	if want := "places 6 to 10 in the queue of Repository team/app, of which 2 may run at once; the slots have a, b, c, d, e and 2 more"; first != want {
+	if want := "position 6 to 10 in the queue. Repository team/app runs at most 2 PipelineRuns at a time (concurrency_limit). Running now: a, b, c, d, e and 2 more"; first != want {
 		t.Errorf("it says %q, want %q", first, want)
 	}
 	if again := Says(first, at(2, 6), slots[5:]); again != first {
@@ -98,19 +98,19 @@ func TestTextChangesWithPositionAndLimitOnly(t *testing.T) {
 	for name, other := range map[string]string{
 		"another range": Says(first, at(2, 5), slots[5:]), "another limit": Says(first, at(20, 6), slots[5:]),
 	} {
-		if !strings.HasSuffix(other, "; the slots have f, g") {
+		if !strings.HasSuffix(other, ". Running now: f, g") {
 			t.Errorf("%s: it says %q", name, other)
 		}
 	}
 	urgent := at(2, 1)
 	urgent.Priority = 10
 	if got, want := Says("", urgent, slots[:1]),
-		"place 1 in the queue of Repository team/app, of which 2 may run at once, with priority 10; the slots have a"; got != want {
+		"position 1 in the queue. Repository team/app runs at most 2 PipelineRuns at a time (concurrency_limit); this one has priority 10. Running now: a"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	none := Says("", at(2, 1), nil)
-	if strings.Contains(none, ";") || Says(none, at(2, 1), nil) != none ||
-		!strings.Contains(Says(none, at(2, 1), slots), "; the slots have a") {
+	if strings.Contains(none, "now") || Says(none, at(2, 1), nil) != none ||
+		!strings.Contains(Says(none, at(2, 1), slots), ". Running now: a") {
 		t.Errorf("without slots it says %q", none)
 	}
 }

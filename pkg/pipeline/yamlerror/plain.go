@@ -3,6 +3,7 @@
 package yamlerror
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -15,42 +16,57 @@ const (
 	twoColons  = "the value has a colon and a space: put quotes around it"
 )
 
+// What the parser says.
+const (
+	noKey     = "did not find expected key"
+	noColon   = "could not find expected ':'"
+	noEnd     = "found unexpected end of stream"
+	noToken   = "found character that cannot start any token"
+	noMapping = "mapping values are not allowed in this context"
+	tabFound  = "found a tab character" // the beginning of several
+)
+
+// ofAuthors are the words of authors for what the parser says.
+func ofAuthors(words string) string {
+	return cmp.Or(map[string]string{
+		noToken:                               "no value begins with this character: put quotes around the value",
+		noMapping:                             "no key is expected here: check the indentation of this line and of the one above",
+		noKey:                                 "a key is expected here: check the indentation of this line and of the one above",
+		noColon:                               "a key and a colon are expected here",
+		"did not find expected '-' indicator": "an item of a list (- …) is expected here: check the indentation of this line",
+		"found unknown escape character": "a backslash within double quotes begins an escape sequence that YAML does not " +
+			"know: write two of them, or single quotes",
+	}[words], words)
+}
+
 // plain says in the words of authors what the parser has said of a line. It may find the mistake in
 // an earlier line.
 func plain(lines []string, line int, words string) (int, string) {
 	text := strings.TrimRight(lines[line-1], "\r\n")
 	switch words {
-	case "did not find expected key", "found unexpected end of stream", "could not find expected ':'":
+	case noKey, noEnd, noColon:
 		if open := unclosedQuote(lines[:line]); open > 0 {
 			return open, openQuote
 		}
 		if behindQuote(text) >= 0 {
 			return line, afterQuote
 		}
+	case noToken:
+		if tabAt(text) >= 0 {
+			return line, tab
+		}
+	case noMapping:
+		if behindQuote(text) >= 0 {
+			return line, afterQuote
+		}
+		if secondColon(text) >= 0 {
+			return line, twoColons
+		}
 	}
-	switch {
-	case strings.HasPrefix(words, "found a tab character"), words == "found character that cannot start any token" &&
-		tabAt(text) >= 0:
+	if strings.HasPrefix(words, tabFound) {
 		return line, tab
-	case words == "found character that cannot start any token":
-		return line, "no value begins with this character: put quotes around the value"
-	case words == "mapping values are not allowed in this context" && behindQuote(text) >= 0:
-		return line, afterQuote
-	case words == "mapping values are not allowed in this context" && secondColon(text) >= 0:
-		return line, twoColons
-	case words == "mapping values are not allowed in this context":
-		return line, "no key is expected here: check the indentation of this line and of the one above"
-	case words == "did not find expected key":
-		return line, "a key is expected here: check the indentation of this line and of the one above"
-	case words == "did not find expected '-' indicator":
-		return line, "an item of a list (- …) is expected here: check the indentation of this line"
-	case words == "could not find expected ':'":
-		return line, "a key and a colon are expected here"
-	case words == "found unknown escape character":
-		return line, "a backslash within double quotes begins an escape sequence that YAML does not know: " +
-			"write two of them, or single quotes"
 	}
-	return line, words
+	return line, ofAuthors(words)
 }
 
 // tabAt returns the index of a tab before the first other character of a line, of its list marks or

@@ -34,5 +34,5 @@ func (o Options) retries(annotations map[string]string) Retries {
 			standard.Most)
 		return standard
 	}
-	return Retries{Most: int32(most)} //nolint:gosec // a few
+	return Retries{Most: int32(most)}
 }

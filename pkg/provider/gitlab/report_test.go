@@ -89,12 +89,12 @@ func TestSkippedIsCanceledOnOldServer(t *testing.T) {
 func TestDescriptionHasWordsWithoutURL(t *testing.T) {
 	b := newBench(t, forgelab.Options{})
 	refused := check(status.Completed, status.Failure)
-	refused.Title, refused.Text, refused.DetailsURL = "pipelinerun start failure",
+	refused.Title, refused.Text, refused.DetailsURL = "Not started: rejected by Tekton",
 		"There was <b>an error</b>:\n\n```\nno such task\n```", ""
 	refused.Words = "admission webhook said:\n no such task " + strings.Repeat("ü", 300)
 	b.put(t, "", refused)
 	got := b.StatusesFor(testProject, b.head.SHA)[0].Description
-	if !strings.HasPrefix(got, "pipelinerun start failure: admission webhook said: no such task") ||
+	if !strings.HasPrefix(got, "Not started: rejected by Tekton: admission webhook said: no such task") ||
 		!strings.HasSuffix(got, "… (build-1)") || len([]rune(got)) != 255 {
 		t.Errorf("%d characters: %s", len([]rune(got)), got)
 	}

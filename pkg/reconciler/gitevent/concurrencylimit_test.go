@@ -55,7 +55,7 @@ func TestRunWaitsForItsSlot(t *testing.T) {
 		w.advance(time.Hour)
 	}
 	got := w.git.checks["1"]
-	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: place 1" ||
+	if got.State != status.Queued || got.Title != "Queued since 00:00 UTC on 1 January: position 1" ||
 		!strings.Contains(got.Text, "other-run") || !strings.Contains(got.Text, "team/app, of which 1 may") {
 		t.Errorf("the check is %s %q: %s", got.State, got.Title, got.Text)
 	}

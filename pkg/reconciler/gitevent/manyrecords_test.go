@@ -111,7 +111,7 @@ func TestPullRequestWithManyRecordsIsDecided(t *testing.T) {
 			if got := fmt.Sprint(w.cancelledOnes()); got != "[runs]" {
 				t.Errorf("cancelled are %s", got)
 			}
-			w.wantReply("Cancels the runs of this pull request that existed when this was written.")
+			w.wantReply("Cancelling the runs of this pull request that existed when you commented.")
 		}},
 		"/cancel of nothing": {func(t *testing.T) *env {
 			return commands(t, "/cancel", pullFile("hello"))

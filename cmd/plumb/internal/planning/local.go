@@ -20,10 +20,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
-	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
-	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 	"github.com/plumbline-ci/plumbline/pkg/status/text"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
@@ -297,15 +295,4 @@ func secretNotRead(namespace string, ref template.SecretRef) error {
 		namespace,
 		ref.Name,
 	)
-}
-
-// notFetched replaces the web when --fetch is not given.
-type notFetched struct{}
-
-func (notFetched) Get(context.Context, string, egress.Policy, int64) ([]byte, error) {
-	return nil, unknown("not fetched (--fetch)")
-}
-
-func (notFetched) Package(context.Context, web.Hub, string, egress.Policy) ([]byte, error) {
-	return nil, unknown("not fetched (--fetch)")
 }

@@ -50,24 +50,11 @@ func counted(n int, what string) string {
 // subject says what happened to which branch.
 func subject(result *planning.Result) string {
 	spec := result.Plan.Spec
-	pull := "pull request"
-	if spec.PullRequest == nil {
-		pull = ""
-	} else if result.Given.Number {
-		pull = fmt.Sprintf("pull request %d", spec.PullRequest.Number)
-	}
-	if from, to := cmp.Or(spec.HeadRef, result.From), cmp.Or(spec.BaseRef, result.To); pull != "" && from != "" {
-		pull += fmt.Sprintf(" %s → %s", from, to)
-	}
-	target := branch(spec.BaseRef)
+	pull, target := pullRequest(result), branch(spec.BaseRef)
 	switch {
 	case spec.Comment != nil:
 		line := text.Shorten(text.FirstLine(spec.Comment.Body, len(spec.Comment.Body)), maxComment, text.Runes)
-		on := pull
-		if on == "" {
-			on = fmt.Sprintf("commit %.8s of %s", spec.SHA, target)
-		}
-		return fmt.Sprintf("Comment %q on %s", line, on)
+		return fmt.Sprintf("Comment %q on %s", line, cmp.Or(pull, fmt.Sprintf("commit %.8s of %s", spec.SHA, target)))
 	case spec.EventType == match.LabelEvent:
 		label := ""
 		if labels := spec.PullRequest.Labels; len(labels) > 0 {
@@ -80,10 +67,35 @@ func subject(result *planning.Result) string {
 		return "Closing of " + pull
 	case pull != "":
 		return "P" + pull[1:]
-	case spec.Trigger == v1alpha1.TriggerPush && result.From != "" && spec.BaseRef == "refs/heads/"+target && result.From != target:
-		return "Push of " + result.From + " to " + target
+	case spec.Trigger == v1alpha1.TriggerPush:
+		return "Push of " + pushed(result.From, spec.BaseRef)
 	}
 	return "Push of " + target
+}
+
+// pullRequest names the pull request and its branches; "" if the event is of none.
+func pullRequest(result *planning.Result) string {
+	spec := result.Plan.Spec
+	if spec.PullRequest == nil {
+		return ""
+	}
+	pull := "pull request"
+	if result.Given.Number {
+		pull = fmt.Sprintf("pull request %d", spec.PullRequest.Number)
+	}
+	if from, to := cmp.Or(spec.HeadRef, result.From), cmp.Or(spec.BaseRef, result.To); from != "" {
+		pull += fmt.Sprintf(" %s → %s", from, to)
+	}
+	return pull
+}
+
+// pushed names the branch or tag that a push changes, and the branch that is taken for it.
+func pushed(from, ref string) string {
+	target := branch(ref)
+	if from != "" && ref == "refs/heads/"+target && from != target {
+		return from + " to " + target
+	}
+	return target
 }
 
 // branch returns a ref as people say it.

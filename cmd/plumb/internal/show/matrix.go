@@ -41,7 +41,7 @@ func (m Matrix) Table(w io.Writer, o Options) error {
 		}
 		events = append(events, cells([]string{column.Head, says}))
 	}
-	if err := o.Terminal.Table(w, events); err != nil {
+	if err := o.Table(w, events); err != nil {
 		return err
 	}
 	rows := [][]terminal.Cell{cells(heads)}
@@ -64,7 +64,7 @@ func (m Matrix) Table(w io.Writer, o Options) error {
 	if _, err := io.WriteString(w, "\n"); err != nil {
 		return err
 	}
-	if err := o.Terminal.Table(w, rows); err != nil {
+	if err := o.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, assumed)
@@ -99,11 +99,7 @@ func (m Matrix) JSON(w io.Writer, _ Options) error {
 func (m Matrix) Errors(w io.Writer, t terminal.Terminal) error {
 	var all []string
 	for _, column := range m {
-		for _, complaint := range column.Report.complaints(t) {
-			if !slices.Contains(all, complaint) {
-				all = append(all, complaint)
-			}
-		}
+		all = union(all, column.Report.complaints(t))
 	}
 	_, err := io.WriteString(w, strings.Join(all, ""))
 	return err
@@ -117,33 +113,38 @@ func (m Matrix) Merged() *Report {
 	for _, column := range m {
 		report := column.Report
 		for _, row := range report.Pipelines {
-			i, known := at[row.key()]
-			if !known {
-				at[row.key()] = len(merged.Pipelines)
-				merged.Pipelines = append(merged.Pipelines, row)
+			if i, known := at[row.key()]; known {
+				merged.Pipelines[i].merge(row)
 				continue
 			}
-			have := &merged.Pipelines[i]
-			if row.Starts == Yes || row.Starts == Unknown && have.Starts == No {
-				have.Starts = row.Starts
-			}
-			if have.Error == nil {
-				have.Error = row.Error
-			}
+			at[row.key()] = len(merged.Pipelines)
+			merged.Pipelines = append(merged.Pipelines, row)
 		}
-		for _, warning := range report.Warnings {
-			if !slices.Contains(merged.Warnings, warning) {
-				merged.Warnings = append(merged.Warnings, warning)
-			}
-		}
-		for _, sentence := range report.Assumed {
-			if !slices.Contains(merged.Assumed, sentence) {
-				merged.Assumed = append(merged.Assumed, sentence)
-			}
-		}
+		merged.Warnings = union(merged.Warnings, report.Warnings)
+		merged.Assumed = union(merged.Assumed, report.Assumed)
 		if report.Mistaken() {
 			merged.Disposition, merged.Reason, merged.Message = report.Disposition, report.Reason, report.Message
 		}
 	}
 	return merged
+}
+
+// merge adds what another event does with the same definition.
+func (p *Row) merge(other Row) {
+	if other.Starts == Yes || other.Starts == Unknown && p.Starts == No {
+		p.Starts = other.Starts
+	}
+	if p.Error == nil {
+		p.Error = other.Error
+	}
+}
+
+// union returns list with each of more that it does not have.
+func union[T comparable](list, more []T) []T {
+	for _, one := range more {
+		if !slices.Contains(list, one) {
+			list = append(list, one)
+		}
+	}
+	return list
 }

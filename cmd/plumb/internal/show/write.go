@@ -47,7 +47,7 @@ func (r *Report) Table(w io.Writer, o Options) error {
 		}
 		rows = append(rows, line)
 	}
-	if err := o.Terminal.Table(w, rows); err != nil {
+	if err := o.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, below(r.assumptions()))

@@ -3,6 +3,8 @@
 package v1alpha1
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -53,3 +55,6 @@ func (r *Run) Retry(name string, ended *Result) {
 	r.Attempts = append(r.Attempts[:len(r.Attempts):len(r.Attempts)], failed)
 	r.Name, r.UID, r.Result, r.Patched, r.SecretOwned = name, "", nil, "", false
 }
+
+// Words returns in one line what failed: the cause if it is known, else what Tekton says.
+func (r *Result) Words() string { return cmp.Or(r.Cause, r.Brief, r.Message, r.Reason) }

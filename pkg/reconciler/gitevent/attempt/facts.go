@@ -72,7 +72,7 @@ func (r *Record) addRun(before, run *v1alpha1.Run) bool {
 	name := fmt.Sprintf("%s (PipelineRun %s)", strings.TrimSuffix(run.Pipeline, "-"), run.Name)
 	switch result := run.Result; {
 	case result != nil && before.Result == nil && run.UID != "":
-		why := cmp.Or(result.Brief, result.Message, result.Reason)
+		why := result.Words()
 		switch result.Outcome {
 		case v1alpha1.OutcomeSucceeded:
 			r.normal(reasonRunSucceeded, name+" succeeded")

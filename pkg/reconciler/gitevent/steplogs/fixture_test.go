@@ -36,7 +36,8 @@ type fixture struct {
 	pods     map[string]*corev1.Pod
 	logs     map[string]string // by pod/container
 	secrets  map[string]map[string][]byte
-	answer   func(path string) int // a code other than 0 is the answer
+	managed  []metav1.ManagedFieldsEntry // of each Secret
+	answer   func(path string) int       // a code other than 0 is the answer
 	requests []string
 }
 
@@ -115,7 +116,9 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	case kind == "secrets" && f.secrets[name] != nil:
-		found = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: f.secrets[name]}
+		found = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: name, ManagedFields: f.managed}, Data: f.secrets[name],
+		}
 	case kind == "pods":
 		list := &corev1.PodList{}
 		for pod := range maps.Values(f.pods) {

@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/template"
 )
 
@@ -26,26 +27,59 @@ const (
 	maxSecrets = 1 << 20
 )
 
+// mask sets the texts of logs.
+func (r *Reader) mask(found *run, values []string, texts [][]byte, logs []v1alpha1.StepLog) {
+	r.masking.Lock()
+	defer r.masking.Unlock()
+	masker := newMasker(values)
+	for i := range logs {
+		log, text := &logs[i], texts[i]
+		if log.Missing != nil {
+			continue
+		}
+		masked := masker.mask(text, len(text) == window)
+		switch log.Text = lastLines(masked, found.Lines, found.Bytes(len(logs))); {
+		case log.Text == "":
+			log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogEmpty}
+		case strings.HasPrefix(log.Text, gone):
+			log.Text, log.Missing = "", &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
+		}
+	}
+}
+
 // masker removes secret values from logs.
-type masker struct{ forms [][]byte }
+type masker struct {
+	// forms are what is searched in each view of a log.
+	forms [2][][]byte
+}
+
+// views are those of a log, and of the values, in the order of masker.forms.
+var views = [2]func(text []byte, placed bool) *view{joined, decoded}
 
 // newMasker returns a masker of values. It masks each value in the forms of template.Forms and in
 // base64, wherever it begins in what was encoded. Of a value that is JSON it masks the texts in it,
 // too, such as the password of a registry.
 func newMasker(values []string) *masker {
-	known := map[string]bool{}
-	for _, value := range values {
-		for _, part := range append(inner(value), value) {
-			for _, form := range append(template.Forms(part), encoded(part)...) {
-				if clean := string(joined(cleaned([]byte(form))).text); len(clean) >= minSecret {
-					known[clean] = true
-				}
-			}
+	m, known := &masker{}, [2]map[string]bool{{}, {}}
+	add := func(i int, form []byte) {
+		if len(form) >= minSecret && !known[i][string(form)] {
+			known[i][string(form)] = true
+			m.forms[i] = append(m.forms[i], form)
 		}
 	}
-	m := &masker{}
-	for form := range known {
-		m.forms = append(m.forms, []byte(form))
+	for _, value := range values {
+		for _, part := range append(inner(value), value) {
+			for _, form := range template.Forms(part) {
+				form := cleaned([]byte(form))
+				for i := range views {
+					add(i, views[i](form, false).text)
+				}
+			}
+			for _, form := range encoded(part) { // is the same in each view
+				add(0, []byte(form))
+				add(1, []byte(form))
+			}
+		}
 	}
 	return m
 }
@@ -118,32 +152,44 @@ func (m *masker) mask(log []byte, cut bool) []byte {
 		log = restOfEscape.ReplaceAll(withoutRest(log), nil)
 	}
 	text := cleaned(log)
-	squeezed := joined(text)
-	index := suffixarray.New(squeezed.text)
 	hits := make([]int, len(text)+1) // how many values begin minus how many end at each byte
-	hide := func(from, to int) {     // in squeezed.text
-		hits[squeezed.at[from]]++
-		hits[squeezed.at[to-1]+1]--
-	}
-	for _, form := range m.forms {
-		for _, at := range index.Lookup(form, -1) {
-			hide(at, at+len(form))
-		}
-		if n := overlap(form, squeezed.text); n >= minSecret {
-			hide(0, n)
-		}
-		if n := overlap(squeezed.text, form); n >= minSecret {
-			hide(len(squeezed.text)-n, len(squeezed.text))
-		}
-		if n := len(squeezed.text); len(form) > n && n >= minSecret && bytes.Contains(form, squeezed.text) {
-			hide(0, n)
-		}
+	hide := func(from, to int) {
+		hits[from]++
+		hits[to]--
 	}
 	for _, token := range tokens.FindAllIndex(text, -1) {
-		hits[token[0]]++
-		hits[token[1]]--
+		hide(token[0], token[1])
+	}
+	for i := range views {
+		v := views[i](text, true)
+		v.search(m.forms[i], func(from, to int) { hide(v.at[from], v.end[to-1]) })
+		for _, token := range tokens.FindAllIndex(v.text, -1) {
+			if from := v.at[token[0]]; hits[from] == 0 { // more than one line has it
+				hide(from, v.end[token[1]-1])
+			}
+		}
 	}
 	return without(text, hits)
+}
+
+// search calls found for each place where one of the forms is, or the beginning or end of one at an
+// edge.
+func (v *view) search(forms [][]byte, found func(from, to int)) {
+	index, n := suffixarray.New(v.text), len(v.text)
+	for _, form := range forms {
+		for _, at := range index.Lookup(form, -1) {
+			found(at, at+len(form))
+		}
+		if k := overlap(form, v.text); k >= minSecret {
+			found(0, k)
+		}
+		if k := overlap(v.text, form); k >= minSecret {
+			found(n-k, n)
+		}
+		if len(form) > n && n >= minSecret && bytes.Contains(form, v.text) {
+			found(0, n)
+		}
+	}
 }
 
 // without replaces the bytes that are in at least one value.
@@ -191,39 +237,10 @@ func overlap(a, b []byte) int {
 	return k
 }
 
-// squeezed is a text without line breaks and the spaces at them, and where each byte was.
-type squeezed struct {
-	text []byte
-	at   []int
-}
-
-func joined(text []byte) squeezed {
-	s := squeezed{text: make([]byte, 0, len(text)), at: make([]int, 0, len(text))}
-	broken := true
-	for i, b := range text {
-		switch {
-		case b == '\n' || b == '\r':
-			s.trim()
-			broken = true
-		case broken && space(b):
-		default:
-			s.text, s.at, broken = append(s.text, b), append(s.at, i), false
-		}
-	}
-	s.trim()
-	return s
-}
-
-// trim removes the spaces at the end.
-func (s *squeezed) trim() {
-	s.text = bytes.TrimRight(s.text, " \t")
-	s.at = s.at[:len(s.text)]
-}
-
-func space(b byte) bool { return b == ' ' || b == '\t' }
-
-// escapes are ANSI escape sequences: CSI, OSC and those of two characters.
-var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])`)
+// escapes are ANSI escape sequences: CSI, OSC and other strings, those that select a character set,
+// and those of two characters.
+var escapes = regexp.MustCompile(
+	`\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^_\x60-~])`)
 
 var (
 	openEscape   = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$`)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -79,11 +78,13 @@ type run struct {
 	pods     map[string]types.UID // the TaskRuns of the pods that exist
 	accounts map[string]bool      // the ServiceAccounts of these pods
 	refs     refs
+	since    map[string]time.Time // when the first pod with a Secret was created
 }
 
 // taskRun is what is known of a TaskRun that had a pod.
 type taskRun struct {
 	name, pod, account string
+	created            time.Time
 	refs               refs
 	complete           bool
 }
@@ -92,7 +93,7 @@ type taskRun struct {
 func (r *Reader) Read(ctx context.Context, request Request) (log v1alpha1.RunLog, again bool) {
 	found := &run{
 		Request: request, taskRuns: map[types.UID]*taskRun{}, pods: map[string]types.UID{}, accounts: map[string]bool{},
-		refs: refs{},
+		refs: refs{}, since: map[string]time.Time{},
 	}
 	if err := r.readTaskRuns(ctx, found); err != nil {
 		return missing(request.Namespace, err)
@@ -128,7 +129,10 @@ func (r *Reader) readTaskRuns(ctx context.Context, found *run) error {
 		if t.Status.PodName == "" {
 			return
 		}
-		known := &taskRun{name: t.Name, pod: t.Status.PodName, account: t.Spec.ServiceAccountName, refs: refs{}}
+		known := &taskRun{
+			name: t.Name, pod: t.Status.PodName, account: t.Spec.ServiceAccountName, created: t.CreationTimestamp.Time,
+			refs: refs{},
+		}
 		known.complete = known.refs.addTaskRun(t)
 		found.taskRuns[t.UID] = known
 		found.steps = append(found.steps, failedSteps(t)...)
@@ -165,124 +169,41 @@ func failedSteps(t *pipelinev1.TaskRun) (steps []failedStep) {
 	return steps
 }
 
-// readPods reads the pods of the run's TaskRuns. A pod that does not exist any more counts with
-// what its TaskRun says, if a pod with the same ServiceAccount shows what Tekton adds because of
-// that.
-func (r *Reader) readPods(ctx context.Context, found *run) error {
-	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + found.Name, Limit: podPage}
-	for left := maxPods; ; {
-		list, err := r.Kube.Pods(found.Namespace).List(ctx, options)
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			found.addPod(&list.Items[i])
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
-		}
-		if left -= len(list.Items); left <= 0 {
-			return &hiddenError{missing: v1alpha1.MissingLog{Reason: v1alpha1.LogSecrets}}
-		}
-	}
-	found.refs.add(found.Secret, new(true))
-	for _, known := range found.taskRuns {
-		if _, exists := found.pods[known.pod]; exists {
-			continue
-		}
-		found.refs.addAll(known.refs)
-		if len(found.pods) > 0 && (!known.complete || !found.accounts[known.account]) {
-			return &hiddenError{missing: v1alpha1.MissingLog{Reason: v1alpha1.LogSecret, Object: "pod " + known.pod}}
-		}
-	}
-	return nil
-}
-
-func (f *run) addPod(pod *corev1.Pod) {
-	owner := metav1.GetControllerOf(pod)
-	if owner == nil {
-		return
-	}
-	known := f.taskRuns[owner.UID]
-	if known == nil {
-		return
-	}
-	f.refs.addPod(&pod.Spec)
-	f.pods[pod.Name] = owner.UID
-	if pod.Name == known.pod {
-		f.accounts[known.account] = true
-	}
-}
-
-// secrets returns the values of the Secrets that the run could see. It fails if one of them cannot
-// be read: then no log is shown.
-func (r *Reader) secrets(ctx context.Context, found *run) (values []string, err error) {
-	if len(found.refs) > maxRefs {
-		return nil, &hiddenError{missing: v1alpha1.MissingLog{Reason: v1alpha1.LogSecrets}}
-	}
-	for name, optional := range found.refs {
-		secret, err := r.Kube.Secrets(found.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && optional {
-			continue
-		}
-		if err != nil {
-			final := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
-			about := v1alpha1.MissingLog{Reason: v1alpha1.LogSecret, Object: "Secret " + name}
-			return nil, &hiddenError{missing: about, again: !final}
-		}
-		for _, value := range secret.Data {
-			values = append(values, string(value))
-		}
-	}
-	if size(values)+size(found.Values) > maxSecrets {
-		return nil, &hiddenError{missing: v1alpha1.MissingLog{Reason: v1alpha1.LogSecrets}}
-	}
-	return values, nil
-}
-
 // readSteps reads the logs of the failed steps at the same time: one that hangs delays no other.
 func (r *Reader) readSteps(ctx context.Context, found *run, values []string) ([]v1alpha1.StepLog, error) {
 	logs, errs := make([]v1alpha1.StepLog, len(found.steps)), make([]error, len(found.steps))
+	texts := make([][]byte, len(found.steps))
 	var all sync.WaitGroup
 	var catcher panics.Catcher
 	for i, step := range found.steps {
 		logs[i] = v1alpha1.StepLog{Task: step.task, Step: step.step}
 		all.Go(func() {
-			catcher.Run(func() { errs[i] = r.readStep(ctx, found, step, values, &logs[i]) })
+			catcher.Run(func() { texts[i], errs[i] = r.readStep(ctx, found, step, &logs[i]) })
 		})
 	}
 	all.Wait()
 	catcher.Again()
+	r.mask(found, values, texts, logs)
 	return logs, errors.Join(errs...)
 }
 
-// readStep returns an error that another attempt may not meet, or that is about all steps.
+// readStep returns the end of a log, or sets why it has none. It returns an error that another
+// attempt may not meet, or that is about all steps.
 func (r *Reader) readStep(
-	ctx context.Context, found *run, step failedStep, values []string, log *v1alpha1.StepLog,
-) error {
+	ctx context.Context, found *run, step failedStep, log *v1alpha1.StepLog,
+) (text []byte, err error) {
 	if found.pods[step.pod] != step.taskRun {
 		log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
-		return nil
+		return nil, nil
 	}
-	text, err := r.tail(ctx, found, step)
-	if err != nil {
+	if text, err = r.tail(ctx, found, step); err != nil {
 		reason, again := reasonOf(err)
 		log.Missing = &v1alpha1.MissingLog{Reason: reason}
 		if again || reason == v1alpha1.LogForbidden {
-			return err
+			return nil, err
 		}
-		return nil
 	}
-	r.masking.Lock()
-	defer r.masking.Unlock()
-	masked := newMasker(values).mask(text, len(text) == window)
-	switch log.Text = lastLines(masked, found.Lines, found.Bytes(len(found.steps))); {
-	case log.Text == "":
-		log.Missing = &v1alpha1.MissingLog{Reason: v1alpha1.LogEmpty}
-	case strings.HasPrefix(log.Text, gone):
-		log.Text, log.Missing = "", &v1alpha1.MissingLog{Reason: v1alpha1.LogGone}
-	}
-	return nil
+	return text, nil
 }
 
 // tail reads the end of a step's log.

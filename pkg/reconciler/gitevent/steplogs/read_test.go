@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	podtemplate "github.com/tektoncd/pipeline/pkg/apis/pipeline/pod"
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -165,6 +166,19 @@ func TestReadShowsNoLogIfASecretCannotBeRead(t *testing.T) {
 		"is too large": {func(f *fixture, _ *pipelinev1.TaskRun, _ *corev1.Pod) {
 			f.secrets["s"]["a"] = make([]byte, maxSecrets+1)
 		}, v1alpha1.LogSecrets, "", false},
+		"has changed": {func(f *fixture, _ *pipelinev1.TaskRun, pod *corev1.Pod) {
+			pod.CreationTimestamp, f.managed = metav1.Unix(100, 0), changedAt(101, `{"f:data":{"f:a":{}}}`)
+		}, v1alpha1.LogSecret, "Secret s, which has changed since the run began", false},
+		"has changed, and its pod is gone": {func(f *fixture, taskRun *pipelinev1.TaskRun, _ *corev1.Pod) {
+			other, pod := f.failed("build", "")
+			other.Spec.PodTemplate = &podtemplate.Template{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+				Secret: &corev1.SecretVolumeSource{SecretName: "s"},
+			}}}}
+			other.CreationTimestamp, f.managed = metav1.Unix(100, 0), changedAt(101, `{"f:data":{"f:a":{}}}`)
+			f.update(other)
+			delete(f.pods, pod.Name)
+			f.pods["run-unit-pod"].Spec = corev1.PodSpec{}
+		}, v1alpha1.LogSecret, "Secret s, which has changed since the run began", false},
 		"another pod is gone, and its ServiceAccount is another one": {func(f *fixture, _ *pipelinev1.TaskRun, _ *corev1.Pod) {
 			other, pod := f.failed("build", "")
 			other.Spec.ServiceAccountName = "deployer"

@@ -3,9 +3,30 @@
 package steplogs
 
 import (
+	"bytes"
+	"time"
+
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 )
+
+// changed says why a Secret that can be read is not enough.
+const changed = ", which has changed since the run began"
+
+// changedAfter reports whether a Secret may have had other values at a time. The API server records
+// when its data was last written.
+func changedAfter(at time.Time, secret *corev1.Secret) bool {
+	if secret.CreationTimestamp.After(at) {
+		return true
+	}
+	for _, entry := range secret.ManagedFields {
+		if entry.Time != nil && entry.FieldsV1 != nil && entry.Time.After(at) &&
+			bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:data"`)) {
+			return true
+		}
+	}
+	return false
+}
 
 // refs are the names of Secrets, and whether a container could start without them.
 type refs map[string]bool
