@@ -60,10 +60,10 @@ func TestValidatedEventsHaveReadAllFiles(t *testing.T) {
 		want   bool
 	}{
 		"a push to the pull request":     {func(*v1alpha1.GitEvent) {}, true},
-		"nothing matches":                {disposed(v1alpha1.DispositionIgnored), true},
+		"nothing matches":                {withDisposition(v1alpha1.DispositionIgnored), true},
 		"a push":                         {func(e *v1alpha1.GitEvent) { e.Spec.PullRequest = nil }, false},
 		"no plan":                        {func(e *v1alpha1.GitEvent) { e.Status.Plan = nil }, false},
-		"waits for approval":             {disposed(v1alpha1.DispositionPending), false},
+		"waits for approval":             {withDisposition(v1alpha1.DispositionPending), false},
 		"was not read":                   {func(e *v1alpha1.GitEvent) { e.Status.Plan.DefinitionSHA = "" }, false},
 		"a command":                      {func(e *v1alpha1.GitEvent) { e.Spec.Comment = &v1alpha1.Comment{} }, false},
 		"a re-run":                       {func(e *v1alpha1.GitEvent) { e.Spec.Rerun = &v1alpha1.Rerun{} }, false},
@@ -91,6 +91,6 @@ func refusedCommand(e *v1alpha1.GitEvent) {
 
 func undecided(e *v1alpha1.GitEvent) { e.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}} }
 
-func disposed(how v1alpha1.Disposition) func(*v1alpha1.GitEvent) {
+func withDisposition(how v1alpha1.Disposition) func(*v1alpha1.GitEvent) {
 	return func(e *v1alpha1.GitEvent) { e.Status.Disposition = how }
 }
