@@ -224,14 +224,14 @@ type Annotator interface {
 
 // Conversation writes comments on a pull request.
 type Conversation interface {
-	// PutReply makes the pull request show the text, Markdown that begins with the mark, in one
-	// comment of ours: the oldest that begins with the mark and that our account wrote. It edits
-	// the comment if its text differs, and creates it if there is none. The text is cut to the
-	// service's limit. An account that may not comment is an Operator fault.
+	// PutReply makes the pull request show the text in one comment of ours: the oldest that begins
+	// with the mark and that our account wrote. It edits the comment if its text differs, and
+	// creates it if there is none, unless it is OnlyEdit. The text is cut to the service's limit.
+	// An account that may not comment is an Operator fault.
 	//
 	// It never creates a second comment unless two calls overlap, or one starts while what an
 	// earlier one sent may still take effect.
-	PutReply(ctx context.Context, number int64, mark, text string) error
+	PutReply(ctx context.Context, number int64, comment Comment) error
 }
 
 // DeliveryLog is the service's log of its deliveries to the App's one webhook.

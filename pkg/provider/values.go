@@ -49,6 +49,16 @@ type Credentials struct {
 	Observe func(CallResult)
 }
 
+// Comment is a comment on a pull request that is edited in place.
+type Comment struct {
+	// Mark is how the comment begins: by it the comment is found.
+	Mark string
+	// Text is Markdown that begins with the mark.
+	Text string
+	// OnlyEdit is true if no comment is created.
+	OnlyEdit bool
+}
+
 // Token is a credential for the pods of a run. It is never logged.
 type Token struct {
 	Value string

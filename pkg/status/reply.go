@@ -4,8 +4,6 @@ package status
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -77,21 +75,10 @@ func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
 	return events[:min(len(events), 1+maxBefore)]
 }
 
-// InReply reports whether the comment answers the command of an event. It answers only the newest
-// ones.
-func InReply(events []*v1alpha1.GitEvent, event *v1alpha1.GitEvent) bool {
-	return slices.ContainsFunc(NewestCommands(events), func(e *v1alpha1.GitEvent) bool { return e.Name == event.Name })
-}
-
-// CompareCommands orders two commands by when they were given, then by the names of their events.
+// CompareCommands orders the events of two commands, or of two pushes, by when they happened, then
+// by their names.
 func CompareCommands(a, b *v1alpha1.GitEvent) int {
 	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(a.Name, b.Name))
-}
-
-// ReplyDigest identifies the answer to one command. It is the same in every process.
-func ReplyDigest(event *v1alpha1.GitEvent) string {
-	sum := sha256.Sum256([]byte(Replies([]*v1alpha1.GitEvent{event})))
-	return hex.EncodeToString(sum[:])
 }
 
 func inFull(event *v1alpha1.GitEvent) *answered {

@@ -196,6 +196,14 @@ const (
 	replyNothingToCancel = "found no runs of %s to cancel."
 )
 
+// The comment about the files of .tekton.
+const (
+	validationErrors = "Some pipelines of `.tekton` are refused at %s, so they did not start:"
+	validationMore   = "And %d more."
+	validationAdvice = "Fix them and push again."
+	validationFixed  = "Fixed: no pipeline of `.tekton` is refused any more at %s."
+)
+
 // The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline,
 // but for those of the second block.
 const (

@@ -185,10 +185,17 @@ func TestReplyExplains(t *testing.T) {
 	}
 	golden(t, "reply-why", Replies([]*v1alpha1.GitEvent{why(1), why(3, lines...), why(2, lines...),
 		commanded(2, "/test build", started("build"))}))
-	golden(t, "reply-why-before", Replies([]*v1alpha1.GitEvent{why(1, lines...), commanded(2, "/test build", started("build"))}))
+	golden(
+		t,
+		"reply-why-before",
+		Replies([]*v1alpha1.GitEvent{why(1, lines...), commanded(2, "/test build", started("build"))}),
+	)
 	golden(t, "reply-why-nothing", Replies([]*v1alpha1.GitEvent{why(1)}))
 	old, newest := why(1), why(2)
-	if all := []*v1alpha1.GitEvent{old, newest}; InReply(all, old) || !InReply(all, newest) {
+	if all := NewestCommands(
+		[]*v1alpha1.GitEvent{old, newest},
+	); slices.Contains(all, old) ||
+		!slices.Contains(all, newest) {
 		t.Error("a /why that is asked again is still answered")
 	}
 }

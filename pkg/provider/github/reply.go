@@ -21,10 +21,10 @@ import (
 const maxComment = 65536
 
 // PutReply implements provider.Conversation.
-func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
-	body = text.Markdown(body, maxComment, cutMark, text.Runes)
-	known, err := r.ownComment(ctx, number, mark)
-	if err != nil {
+func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comment) error {
+	body := text.Markdown(c.Text, maxComment, cutMark, text.Runes)
+	known, err := r.ownComment(ctx, number, c.Mark)
+	if err != nil || known == nil && c.OnlyEdit {
 		return err
 	}
 	if known == nil {

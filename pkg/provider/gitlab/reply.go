@@ -14,9 +14,9 @@ import (
 )
 
 // PutReply implements provider.Conversation.
-func (r *repository) PutReply(ctx context.Context, number int64, mark, body string) error {
-	body = text.Markdown(commandPattern.ReplaceAllString(body, "$1\u200b/"), maxNote, noteCutOff, text.Runes)
-	err := r.reply(ctx, int(number), mark, body)
+func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comment) error {
+	body := text.Markdown(commandPattern.ReplaceAllString(c.Text, "$1\u200b/"), maxNote, noteCutOff, text.Runes)
+	err := r.reply(ctx, int(number), c, body)
 	if provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) {
 		return fmt.Errorf(
 			"%w (to write comments the token needs the scope api and a user that is a member of the project; where the discussion is locked, only members may write)",
@@ -26,19 +26,22 @@ func (r *repository) PutReply(ctx context.Context, number int64, mark, body stri
 	return err
 }
 
-func (r *repository) reply(ctx context.Context, number int, mark, body string) error {
+func (r *repository) reply(ctx context.Context, number int, c provider.Comment, body string) error {
 	notes, err := r.myNotes(ctx, number)
 	if err != nil {
 		return err
 	}
 	for _, note := range notes {
 		switch {
-		case !strings.HasPrefix(note.Body, mark):
+		case !strings.HasPrefix(note.Body, c.Mark):
 			continue
 		case strings.TrimSpace(note.Body) == strings.TrimSpace(body):
 			return nil
 		}
 		return r.updateNote(ctx, number, note.ID, body)
+	}
+	if c.OnlyEdit {
+		return nil
 	}
 	_, err = r.createNote(ctx, number, body)
 	return err

@@ -44,7 +44,7 @@ func reply(t *testing.T, w Env) replying {
 
 func (r replying) put(t *testing.T, text string) error {
 	t.Helper()
-	return r.client.PutReply(t.Context(), r.pull.PullRequest.Number, replyMark, text)
+	return r.client.PutReply(t.Context(), r.pull.PullRequest.Number, provider.Comment{Mark: replyMark, Text: text})
 }
 
 // wants requires the bodies of our comments, each with how often it was edited.
@@ -106,6 +106,23 @@ func testReply(t *testing.T, open func(*testing.T) Env) {
 			r.wants(t, "0 "+firstTold)
 			r.Service.DeleteComments(r.pull)
 		}
+	})
+	t.Run("one that may only be edited is not created", func(t *testing.T) {
+		r := reply(t, open(t))
+		edit := func(text string) {
+			comment := provider.Comment{Mark: replyMark, Text: text, OnlyEdit: true}
+			if err := r.client.PutReply(t.Context(), r.pull.PullRequest.Number, comment); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Service.Imitate(r.pull, "stranger", firstTold)
+		edit(firstTold)
+		r.wants(t)
+		if err := r.put(t, firstTold); err != nil {
+			t.Fatal(err)
+		}
+		edit(nextTold)
+		r.wants(t, "1 "+nextTold)
 	})
 	t.Run("it is cut to what the service takes", func(t *testing.T) {
 		r := reply(t, open(t))

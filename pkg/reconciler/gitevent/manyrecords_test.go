@@ -38,7 +38,7 @@ func (w *env) cancelsNothing(e *v1alpha1.GitEvent) {
 	e.Status.Disposition = v1alpha1.DispositionCancels
 	cancels := &v1alpha1.Cancellation{By: "author", Why: "author requested it in a comment", At: e.Spec.ReceivedAt}
 	e.Status.Plan = &v1alpha1.Plan{HeadSHA: sha, Cancels: cancels}
-	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", GivenUp: "X"}
+	e.Status.Reply = &v1alpha1.Reply{Command: "/cancel", CommentState: v1alpha1.CommentState{GivenUp: "X"}}
 }
 
 // waits returns what the event waits for.

@@ -125,7 +125,7 @@ func TestOldCommandsAreNotAnswered(t *testing.T) {
 		w.addSecondCommand(time.Duration(i+1)*time.Second, func(e *v1alpha1.GitEvent) {
 			e.UID = types.UID(e.Name)
 			e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha},
-				&v1alpha1.Reply{Command: "/cancel", Begun: &metav1.Time{Time: w.clock.Now()}}
+				&v1alpha1.Reply{Command: "/cancel", CommentState: begunAt(w.clock.Now())}
 		})
 	}
 	_, _ = w.reconcile()
@@ -140,7 +140,7 @@ func TestWaitingReplyIsWrittenOnceTheOtherIsDone(t *testing.T) {
 	w := commands(t, "/test helo", pullFile("hello"))
 	other := w.addSecondCommand(time.Second, func(e *v1alpha1.GitEvent) {
 		e.Status.Plan, e.Status.Reply = &v1alpha1.Plan{HeadSHA: sha},
-			&v1alpha1.Reply{Command: "/test", Begun: &metav1.Time{Time: w.clock.Now()}}
+			&v1alpha1.Reply{Command: "/test", CommentState: begunAt(w.clock.Now())}
 	})
 	for range 2 {
 		if _, _ = w.reconcile(); w.settled() || w.count("put reply") != 0 || w.event().Status.Reply.Begun == nil {
@@ -154,4 +154,8 @@ func TestWaitingReplyIsWrittenOnceTheOtherIsDone(t *testing.T) {
 	if _, _ = w.reconcile(); !w.settled() || w.count("put reply") != 1 {
 		t.Errorf("over %t after %d attempts: %+v", w.settled(), w.count("put reply"), w.event().Status.Reply)
 	}
+}
+
+func begunAt(at time.Time) v1alpha1.CommentState {
+	return v1alpha1.CommentState{Begun: &metav1.Time{Time: at}}
 }

@@ -25,13 +25,15 @@ import (
 // conversation has the comments that we have written on a pull request.
 type conversation struct {
 	comments []string // of ours
+	invalid  []string // of ours, about the files of .tekton
 	edits    int
 	asked    func() error // may refuse a write
 	looked   func()       // is called once between a look and the write that follows from it
 }
 
 // PutReply works like a real provider: it looks for the comment, and then writes it.
-func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) error {
+func (g *fakeGit) PutReply(ctx context.Context, _ int64, comment provider.Comment) error {
+	text := comment.Text
 	o := g.env.called("put reply")
 	if g.replies.asked != nil && o.err == nil {
 		o.err = g.replies.asked()
@@ -42,7 +44,11 @@ func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) erro
 	if o.kill && !o.apply {
 		runtime.Goexit()
 	}
-	none := len(g.replies.comments) == 0
+	ours := &g.replies.comments
+	if comment.Mark == status.ValidationMark {
+		ours = &g.replies.invalid
+	}
+	none := len(*ours) == 0
 	if looked := g.replies.looked; looked != nil {
 		g.replies.looked = nil
 		looked()
@@ -51,12 +57,13 @@ func (g *fakeGit) PutReply(ctx context.Context, _ int64, mark, text string) erro
 		return err
 	}
 	switch {
-	case !strings.HasPrefix(text, mark):
+	case !strings.HasPrefix(text, comment.Mark):
 		return fault.Operatorf("BadReply", "a reply without its mark")
+	case none && comment.OnlyEdit:
 	case none:
-		g.replies.comments = append(g.replies.comments, text)
-	case g.replies.comments[0] != text:
-		g.replies.comments[0] = text
+		*ours = append(*ours, text)
+	case (*ours)[0] != text:
+		(*ours)[0] = text
 		g.replies.edits++
 	}
 	if o.kill {

@@ -37,11 +37,24 @@ type Service struct {
 // CommentsOff reports whether results on GitLab are not written as comments. The Repository's own
 // settings come before those of the global one, which may be nil.
 func CommentsOff(own, global *Repository) bool {
-	settings := own.Spec.Settings
-	if global != nil {
-		settings = own.Spec.WithGlobal(&global.Spec).Settings
+	if global == nil {
+		return own.CommentStrategy("gitlab") == CommentsDisabled
 	}
-	return settings != nil && settings.Gitlab != nil && settings.Gitlab.CommentStrategy == CommentsDisabled
+	merged := &Repository{Spec: *own.Spec.WithGlobal(&global.Spec)}
+	return merged.CommentStrategy("gitlab") == CommentsDisabled
+}
+
+// CommentStrategy returns how comments are used at a Git service.
+func (r *Repository) CommentStrategy(provider string) string {
+	settings := r.Spec.Settings
+	switch {
+	case settings == nil:
+	case provider == "gitlab" && settings.Gitlab != nil:
+		return settings.Gitlab.CommentStrategy
+	case provider == "github" && settings.Github != nil:
+		return settings.Github.CommentStrategy
+	}
+	return ""
 }
 
 // ServiceOf returns the service of a Repository, completed by the global Repository, which may be

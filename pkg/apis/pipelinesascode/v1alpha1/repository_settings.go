@@ -156,8 +156,9 @@ const CommentsDisabled = "disable_all"
 type CommentSettings struct {
 	// Whether results are written as comments where the Git service accepts no status, which is on
 	// GitLab's merge requests from forks. "disable_all" writes none, and the results are then shown
-	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub
-	// nothing depends on it: an App reports with checks. Commands are answered in any case.
+	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub an App
+	// reports results with checks. Unless it is "disable_all", errors in the files of .tekton are
+	// listed in one comment on the pull request. Commands are answered in any case.
 	// +optional
 	// +kubebuilder:validation:Enum="";disable_all;update
 	CommentStrategy string `json:"comment_strategy,omitempty"`

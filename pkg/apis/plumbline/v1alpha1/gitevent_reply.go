@@ -5,15 +5,20 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Reply is the state of the answer to a command: what it started, and why not more. All commands of
-// a pull request are answered in one comment, which is edited. Only one event at a time writes it:
-// the one with Begun (ADR 38).
+// a pull request are answered in one comment, which is edited.
 type Reply struct {
 	// The command as written ("/test build"), without its arguments.
 	Command string `json:"command"`
 	// True if the user may give the command only because it is the user's own pull
 	// request. Few such commands are answered in a minute.
 	// +optional
-	Untrusted bool `json:"untrusted,omitempty"`
+	Untrusted    bool `json:"untrusted,omitempty"`
+	CommentState `json:",inline"`
+}
+
+// CommentState is the state of a comment on a pull request that several events share. Only one
+// event at a time writes it: the one with Begun (docs/adr/0039).
+type CommentState struct {
 	// When the event got the right to write the comment; unset while it does not have it.
 	// +optional
 	Begun *metav1.Time `json:"begun,omitempty"`
@@ -29,10 +34,10 @@ type Reply struct {
 	// while nothing fails.
 	// +optional
 	FailingSince *metav1.Time `json:"failingSince,omitempty"`
-	// The digest of the answer that the Git service accepted for this command.
+	// The digest of the answer that the Git service accepted for this event.
 	// +optional
 	Accepted string `json:"accepted,omitempty"`
-	// Why the command is not answered, in one word ("PermissionMissing").
+	// Why the comment is not written, in one word ("PermissionMissing").
 	// +optional
 	GivenUp string `json:"givenUp,omitempty"`
 }
@@ -47,4 +52,4 @@ const NothingToCancel = "NothingToCancel"
 const Explained = "Explained"
 
 // Release releases the right to write the comment.
-func (r *Reply) Release() { r.Begun, r.Holder, r.LateUntil = nil, "", nil }
+func (s *CommentState) Release() { s.Begun, s.Holder, s.LateUntil = nil, "", nil }

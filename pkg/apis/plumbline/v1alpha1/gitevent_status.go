@@ -42,6 +42,10 @@ type GitEventStatus struct {
 	// unset for every other event.
 	// +optional
 	Reply *Reply `json:"reply,omitempty"`
+	// The comment on the pull request that lists the errors in the files of .tekton, or that says
+	// that they are fixed; unset if the event has nothing to say there.
+	// +optional
+	Validation *CommentState `json:"validation,omitempty"`
 	// The steps that wait, and when each is retried.
 	// +optional
 	// +listType=map

@@ -15,9 +15,11 @@ const (
 	// StepSupersede checks, before runs are created, whether a newer event supersedes them.
 	StepSupersede = "supersede"
 	// StepReply writes the comment that answers the commands of a pull request.
-	StepReply    = "reply"
-	StepRenew    = "renew"
-	StepAnnotate = "annotate"
+	StepReply = "reply"
+	// StepValidation writes the comment that lists the errors in the files of .tekton.
+	StepValidation = "validation"
+	StepRenew      = "renew"
+	StepAnnotate   = "annotate"
 	// StepSources sends annotations on source lines.
 	StepSources = "source-lines"
 	// StepPrune deletes finished runs beyond max-keep-runs.
@@ -29,8 +31,8 @@ const (
 // One step that waits.
 type Wait struct {
 	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
-	// "report", "reply", "renew", "annotate", "source-lines", "prune", or "reconcile" for all of
-	// them after a panic.
+	// "report", "reply", "validation", "renew", "annotate", "source-lines", "prune", or "reconcile"
+	// for all of them after a panic.
 	Step string `json:"step"`
 	// The class of the problem, which decides what happens next.
 	Class string `json:"class"`

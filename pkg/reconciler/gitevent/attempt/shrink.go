@@ -26,6 +26,9 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	if st.Reply != nil {
 		st.Reply.Release()
 	}
+	if st.Validation != nil {
+		st.Validation.Release()
+	}
 	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
 	if len(st.Plan.Decisions) > maxDecisions {
 		st.Plan.Decisions = st.Plan.Decisions[:maxDecisions]

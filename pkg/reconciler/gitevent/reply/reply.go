@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reply answers the commands of a pull request, in one comment that all of them share. Only
-// the event that has recorded that it writes the comment may write it. See docs/adr/0039.
+// Package reply writes the comments on a pull request that several events share: the answer to its
+// commands, and the errors in its files of .tekton. Only the event that has recorded that it writes
+// a comment may write it. See docs/adr/0039.
 package reply
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -35,33 +36,43 @@ const (
 	waitLimit, yieldLimit = 2 * time.Second, 5 * time.Second
 )
 
-// Step writes the reply to the event of a command.
+// Step writes the comments that an event shares with others.
 type Step struct {
-	// Events are read live: the other commands of the pull request.
+	// Events are read live: the others of the pull request.
 	Events history.Lister
 	// Identity is this process's name. No other process ever has it.
 	Identity string
 	// Late is how long after it was sent a post of a process may take effect.
 	Late time.Duration
-	// Limited returns after how long a command may be answered of which few are answered in a minute:
-	// an untrusted user's, and /why. It returns 0 if it may be answered now.
+	// Limited returns after how long a command may be answered of which few are answered in a
+	// minute: an untrusted user's, and /why. It returns 0 if it may be answered now.
 	Limited func(event *v1alpha1.GitEvent, now time.Time) time.Duration
+	// Clean caches the events of which this process knows that they have no errors to report fixed.
+	Clean *recent.Map[string, bool]
 }
 
 // Do writes the comment that answers the commands of the event's pull request, if the Git service
 // has not accepted what it says about this event. It fails no run and no check. A permanent
 // problem, or one that an operator must fix, is reported once, and the reply is given up.
 func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
-	reply := a.Event.Status.Reply
-	if reply == nil || !a.Planned() || reply.GivenUp != "" {
+	if a.Event.Status.Reply == nil || !a.Planned() {
 		return nil
 	}
-	digest := status.ReplyDigest(a.Event)
+	return s.write(ctx, a, answers)
+}
+
+// write writes one of the comments, unless it is up to date or given up.
+func (s *Step) write(ctx context.Context, a *attempt.Attempt, c *comment) error {
+	reply := c.of(a.Event)
+	if reply.GivenUp != "" {
+		return nil
+	}
+	digest := c.digest(a.Event)
 	if reply.Accepted == digest && reply.Begun == nil {
 		return nil
 	}
-	return a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepReply, Version: digest}, func() error {
-		err := s.reply(ctx, a, reply)
+	return a.Waits.WithBackoff(backoff.Step{Name: c.step, Version: digest}, func() error {
+		err := s.reply(ctx, a, c)
 		if err == nil {
 			reply.Accepted, reply.FailingSince = digest, nil
 			reply.Release()
@@ -74,14 +85,19 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		}
 		reply.GivenUp = f.Reason
 		reply.Release()
-		a.Waits.WarningEvent(f.Reason, "the reply to a command is not written: "+f.Advice())
+		a.Waits.WarningEvent(f.Reason, c.what+" is not written: "+f.Advice())
 		return nil
 	})
 }
 
 // afterFailure returns the record of a reply after an attempt has failed. Other events may write
 // the comment then, unless what was sent may still take effect.
-func afterFailure(reply v1alpha1.Reply, f *fault.Error, now time.Time, late time.Duration) v1alpha1.Reply {
+func afterFailure(
+	reply v1alpha1.CommentState,
+	f *fault.Error,
+	now time.Time,
+	late time.Duration,
+) v1alpha1.CommentState {
 	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
 		reply.FailingSince = at(now.Truncate(time.Second))
 	}
@@ -130,25 +146,26 @@ func refused(err error) error {
 // when it looks for the comment, every earlier writer has written it. A write that was lost is not
 // repeated before it is known to be lost. The content of the comment is decided last: it has what
 // all earlier writers have said.
-func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
-	if answers, err := s.waits(ctx, a, reply); !answers || err != nil {
+func (s *Step) reply(ctx context.Context, a *attempt.Attempt, c *comment) error {
+	reply := c.of(a.Event)
+	if writes, err := s.waits(ctx, a, c); !writes || err != nil {
 		return err
 	}
 	if err := s.begin(ctx, a, reply); err != nil {
 		return err
 	}
-	wait, since := a.Waits.Of(v1alpha1.StepReply), reply.FailingSince
+	wait, since := a.Waits.Of(c.step), reply.FailingSince
 	if wait != nil && since != nil && a.Clock.Since(since.Time) >= replyLimit {
 		return &refusal{fault.Transientf(wait.Reason, "%s", wait.Message)}
 	}
-	events, err := s.answered(ctx, a)
+	events, err := s.answered(ctx, a, c)
 	if err != nil {
 		return err
 	}
-	if !status.InReply(events, a.Event) { // a user who writes many commands gets no answer to the older ones
+	if !c.has(events, a.Event) { // a user who writes many commands gets no answer to the older ones
 		return nil
 	}
-	if err := s.yield(ctx, a, events); err != nil {
+	if err := s.yield(ctx, a, c, events); err != nil {
 		return err
 	}
 	client, err := a.Git.Connect(ctx)
@@ -159,27 +176,19 @@ func (s *Step) reply(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 		return err
 	}
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
-	return a.Traced(fenced, v1alpha1.StepReply, func(ctx context.Context) error {
-		return put(ctx, client, a.Event.Spec.PullRequest.Number, events)
+	return a.Traced(fenced, c.step, func(ctx context.Context) error {
+		return c.put(ctx, client, a.Event, events)
 	})
 }
 
-// put writes the comment.
-func put(ctx context.Context, client *provider.Client, pull int64, events []*v1alpha1.GitEvent) error {
-	if err := client.PutReply(ctx, pull, status.ReplyMark, status.Replies(events)); err != nil {
-		return refused(fmt.Errorf("replying to a command: %w", err))
-	}
-	return nil
-}
-
 // waits delays the answer to an untrusted user's command, and to /why. While it waits, other events
-// may write the comment. It reports whether the comment answers the command at all.
-func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) (answers bool, err error) {
-	if !reply.Untrusted && !status.Explains(a.Event) || reply.Begun != nil {
+// may write the comment. It reports whether the comment is about the event at all.
+func (s *Step) waits(ctx context.Context, a *attempt.Attempt, c *comment) (writes bool, err error) {
+	if !c.limited(a.Event) || c.of(a.Event).Begun != nil {
 		return true, nil
 	}
-	events, err := s.answered(ctx, a)
-	if err != nil || !status.InReply(events, a.Event) {
+	events, err := s.answered(ctx, a, c)
+	if err != nil || !c.has(events, a.Event) {
 		return false, err
 	}
 	if wait := s.Limited(a.Event, a.Clock.Now()); wait > 0 {
@@ -189,33 +198,33 @@ func (s *Step) waits(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 }
 
 // answered returns the event, then all other events of its pull request that may be writing the
-// comment, then the newest other commands. There may be thousands of older ones.
-func (s *Step) answered(ctx context.Context, a *attempt.Attempt) ([]*v1alpha1.GitEvent, error) {
+// comment, then the newest others that it is about. There may be thousands of older ones.
+func (s *Step) answered(ctx context.Context, a *attempt.Attempt, c *comment) ([]*v1alpha1.GitEvent, error) {
 	var writing, others []*v1alpha1.GitEvent
 	err := history.Each(ctx, s.Events, a.Event.Spec.Subjects(), func(other *v1alpha1.GitEvent) bool {
-		if other.Name == a.Event.Name || other.Status.Reply == nil {
+		if other.Name == a.Event.Name || !c.counts(other) {
 			return true
 		}
 		kept := history.Trimmed(other)
-		if writes(kept, a.Clock.Now()) {
+		if c.writes(kept, a.Clock.Now()) {
 			writing = append(writing, kept)
 			return true
 		}
-		others = status.NewestCommands(append(others, kept))
+		others = c.newest(append(others, kept))
 		return true
 	})
 	return slices.Concat([]*v1alpha1.GitEvent{a.Event}, writing, others), err
 }
 
 // writes reports whether an event may be writing the comment.
-func writes(event *v1alpha1.GitEvent, now time.Time) bool {
-	reply := event.Status.Reply
+func (c *comment) writes(event *v1alpha1.GitEvent, now time.Time) bool {
+	reply := c.of(event)
 	return reply != nil && reply.Begun != nil && now.Sub(reply.Begun.Time) <= writingLimit
 }
 
 // begin records that the event is about to write the comment. Then it waits until nothing can take
 // effect any more that this process, or one before it, may have sent.
-func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.CommentState) error {
 	next, left := begun(*reply, s.Identity, a.Clock.Now(), s.Late)
 	*reply = next
 	if reply.Holder == "" { // another event wrote when this one began, and nothing was sent
@@ -234,8 +243,8 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Re
 // wait. A recorded holder may have sent something: the outcome of its attempt may have been lost.
 // The holder stays empty if an earlier attempt has begun and sent nothing.
 func begun(
-	reply v1alpha1.Reply, identity string, now time.Time, late time.Duration,
-) (next v1alpha1.Reply, left time.Duration) {
+	reply v1alpha1.CommentState, identity string, now time.Time, late time.Duration,
+) (next v1alpha1.CommentState, left time.Duration) {
 	switch {
 	case reply.Begun == nil:
 		reply.Begun = at(now.Truncate(time.Second))
@@ -255,7 +264,7 @@ func begun(
 }
 
 // hold records, if the status does not have it yet, that this process is about to send something.
-func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Reply) error {
+func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.CommentState) error {
 	reply.Holder = s.Identity
 	if err := a.Record.Write(ctx); err != nil {
 		return err
@@ -265,26 +274,26 @@ func (s *Step) hold(ctx context.Context, a *attempt.Attempt, reply *v1alpha1.Rep
 
 // yield returns nil if no other event of the pull request may be writing the comment. If an older
 // one may be, this event releases the comment.
-func (s *Step) yield(ctx context.Context, a *attempt.Attempt, events []*v1alpha1.GitEvent) error {
-	waits, second := contested(events, a.Clock.Now())
+func (s *Step) yield(ctx context.Context, a *attempt.Attempt, c *comment, events []*v1alpha1.GitEvent) error {
+	waits, second := c.contested(events, a.Clock.Now())
 	switch {
 	case second:
-		a.Event.Status.Reply.Release()
+		c.of(a.Event).Release()
 		if err := a.Record.Write(ctx); err != nil {
 			return err
 		}
-		return fault.Throttledf(fault.ReasonBusy, yieldLimit, "another command of the pull request is answered first")
+		return fault.Throttledf(fault.ReasonBusy, yieldLimit, "another event of the pull request writes the comment first")
 	case waits:
-		return fault.Throttledf(fault.ReasonBusy, waitLimit, "another command of the pull request is being answered")
+		return fault.Throttledf(fault.ReasonBusy, waitLimit, "another event of the pull request is writing the comment")
 	}
 	return nil
 }
 
 // contested reports whether one of the other events may be writing the comment, and whether one of
 // these is older than the first event, which goes second then.
-func contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
+func (c *comment) contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
 	for _, other := range events[1:] {
-		if writes(other, now) {
+		if c.writes(other, now) {
 			waits, second = true, second || status.CompareCommands(events[0], other) > 0
 		}
 	}

@@ -13,12 +13,22 @@ import (
 
 // Reply answers the event's command, if it has one.
 func (s *Step) Reply(ctx context.Context, a *attempt.Attempt) error {
+	return s.comments().Do(ctx, a)
+}
+
+// Validation writes the comment about the errors in the files of .tekton, if there are any.
+func (s *Step) Validation(ctx context.Context, a *attempt.Attempt) error {
+	return s.comments().Validation(ctx, a)
+}
+
+func (s *Step) comments() *reply.Step {
 	limited := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
 		if !event.Status.Reply.Untrusted {
 			return s.Pending.Explain(PendingReportOf(event), now)
 		}
 		return s.Pending.Reply(PendingReportOf(event), now)
 	}
-	step := reply.Step{Events: s.Events, Identity: s.Identity, Late: s.late(), Limited: limited}
-	return step.Do(ctx, a)
+	return &reply.Step{
+		Events: s.Events, Identity: s.Identity, Late: s.late(), Limited: limited, Clean: &s.clean,
+	}
 }

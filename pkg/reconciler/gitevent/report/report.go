@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
@@ -33,6 +34,8 @@ type Step struct {
 	// Events are read live, for what else has happened to a commit that waits for approval.
 	Events history.Lister
 	posts  provider.Posts
+	// clean caches what reply.Step.Clean has.
+	clean recent.Map[string, bool]
 }
 
 // Do sends what the Git service has not accepted yet. What it sends is computed from the status
