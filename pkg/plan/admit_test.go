@@ -161,7 +161,7 @@ func TestActorIsReadFromService(t *testing.T) {
 			if made.Disposition != c.want || (len(created(made)) == 1) != (c.want == runs) {
 				t.Errorf("%+v, want %s", made, c.want)
 			}
-			if c.said == "" && !strings.Contains(made.Message, "does not show who") {
+			if c.said == "" && !strings.Contains(made.Message, " does not ") {
 				t.Errorf("the reason is %q", made.Message)
 			}
 			w.asked = slices.DeleteFunc(w.asked, func(q string) bool { return q == "records" })
