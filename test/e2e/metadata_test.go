@@ -146,7 +146,7 @@ func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels
 		"app.kubernetes.io/managed-by": "pipelinesascode.tekton.dev", "app.kubernetes.io/version": "devel",
 		p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha, p + "repository": "app", p + "state": "started",
 		p + "event-type": "push", p + "original-prname": "Known_Name",
-		"plumbline.dev/event": event, "plumbline.dev/installation": env.Namespace,
+		"plumbline.dev/event": event, "plumbline.dev/installation": env.Namespace, "plumbline.dev/attempt": "1",
 	}
 	annotations = map[string]string{
 		p + "sha-title": "change " + env.t.Name(), p + "sha-url": push.Commits[0].URL, p + "repo-url": env.git.page(),

@@ -53,12 +53,12 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 func TestEachAttemptHasItsOwnPatch(t *testing.T) {
 	t.Parallel()
 	run := &v1alpha1.Run{Name: "build-2", Attempts: []v1alpha1.FailedAttempt{{Name: "build", UID: "uid"}}}
-	if all := objectsOf(run); len(all) != 1 || all[0].name != "build" || !all[0].finished {
+	if all := objectsOf(run); len(all) != 1 || all[0].name != "build" || all[0].finished {
 		t.Errorf("the second attempt is not created: %+v", all)
 	}
 	run.UID = "uid-2"
 	all := objectsOf(run)
-	if len(all) != 2 || all[1].name != "build-2" || all[1].finished {
+	if len(all) != 2 || !all[0].finished || all[1].name != "build-2" || all[1].finished {
 		t.Fatalf("both exist: %+v", all)
 	}
 	*all[0].patched = "digest"
