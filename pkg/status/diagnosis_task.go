@@ -37,17 +37,14 @@ func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) 
 		}
 		return ofCluster(causeInit, task)
 	case pipelinev1.TaskRunReasonSidecarOOM, pipelinev1.TaskRunReasonSidecarFailed:
-		if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor { // Tekton names the sidecar first
-			return d
-		}
 		return ofSidecars(task, s)
 	case pipelinev1.TaskRunReasonStepOOM, pipelinev1.TaskRunReasonStepFailed, pipelinev1.TaskRunReasonFailed:
 		return ofSteps(task, s, c.Message)
 	case pipelinev1.TaskRunReasonCancelled:
-		if !r.timedOut() && tr.Spec.StatusMessage != pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
-			return unsure(causeCancelled, task)
+		if r.timedOut() || tr.Spec.StatusMessage == pipelinev1.TaskRunCancelledByPipelineTimeoutMsg {
+			return ofTimeout(task, s, c)
 		}
-		return ofTimeout(task, s, c)
+		return unsure(causeCancelled, task)
 	case pipelinev1.TaskRunReasonTimedOut:
 		return ofTimeout(task, s, c)
 	}
@@ -183,7 +180,11 @@ func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
 }
 
 // ofSidecars diagnoses a failed sidecar: the author's, or one that Tekton or the cluster added.
+// Tekton names the sidecar even if a step has failed as well.
 func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
+	if d := ofSteps(task, s, ""); d.Verdict == v1alpha1.VerdictAuthor {
+		return d
+	}
 	for _, sidecar := range s.Sidecars {
 		t := sidecar.Terminated
 		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -28,22 +29,24 @@ type comment struct {
 	limited func(event *v1alpha1.GitEvent) bool
 }
 
-// answers is the comment that answers commands.
-var answers = &comment{
-	step: v1alpha1.StepReply, mark: status.ReplyMark, what: "the reply to a command",
-	of: func(event *v1alpha1.GitEvent) *v1alpha1.CommentState {
-		if event.Status.Reply == nil {
-			return nil
-		}
-		return &event.Status.Reply.CommentState
-	},
-	counts:   func(event *v1alpha1.GitEvent) bool { return event.Status.Reply != nil },
-	newest:   status.NewestCommands,
-	text:     status.Replies,
-	onlyEdit: func(*v1alpha1.GitEvent) bool { return false },
-	limited: func(event *v1alpha1.GitEvent) bool {
-		return event.Status.Reply.Untrusted || status.Explains(event)
-	},
+// answers returns the comment that answers commands.
+func answers() *comment {
+	return &comment{
+		step: v1alpha1.StepReply, mark: status.ReplyMark, what: "the reply to a command",
+		of: func(event *v1alpha1.GitEvent) *v1alpha1.CommentState {
+			if event.Status.Reply == nil {
+				return nil
+			}
+			return &event.Status.Reply.CommentState
+		},
+		counts:   func(event *v1alpha1.GitEvent) bool { return event.Status.Reply != nil },
+		newest:   status.NewestCommands,
+		text:     status.Replies,
+		onlyEdit: func(*v1alpha1.GitEvent) bool { return false },
+		limited: func(event *v1alpha1.GitEvent) bool {
+			return event.Status.Reply.Untrusted || status.Explains(event)
+		},
+	}
 }
 
 // has reports whether the comment is about an event.
@@ -67,4 +70,15 @@ func (c *comment) put(
 		return refused(fmt.Errorf("writing %s: %w", c.what, err))
 	}
 	return nil
+}
+
+// contested reports whether one of the other events may be writing the comment, and whether one of
+// these is older than the first event, which goes second then.
+func (c *comment) contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
+	for _, other := range events[1:] {
+		if c.writes(other, now) {
+			waits, second = true, second || status.CompareCommands(events[0], other) > 0
+		}
+	}
+	return waits, second
 }

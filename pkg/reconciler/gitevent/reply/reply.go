@@ -19,7 +19,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
-	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -58,7 +57,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 	if a.Event.Status.Reply == nil || !a.Planned() {
 		return nil
 	}
-	return s.write(ctx, a, answers)
+	return s.write(ctx, a, answers())
 }
 
 // write writes one of the comments, unless it is up to date or given up.
@@ -287,15 +286,4 @@ func (s *Step) yield(ctx context.Context, a *attempt.Attempt, c *comment, events
 		return fault.Throttledf(fault.ReasonBusy, waitLimit, "another event of the pull request is writing the comment")
 	}
 	return nil
-}
-
-// contested reports whether one of the other events may be writing the comment, and whether one of
-// these is older than the first event, which goes second then.
-func (c *comment) contested(events []*v1alpha1.GitEvent, now time.Time) (waits, second bool) {
-	for _, other := range events[1:] {
-		if c.writes(other, now) {
-			waits, second = true, second || status.CompareCommands(events[0], other) > 0
-		}
-	}
-	return waits, second
 }

@@ -101,7 +101,7 @@ func TestContestedLetsTheOldestEventWrite(t *testing.T) {
 		"is younger":                {event("other", time.Second, at(now)), true, false},
 		"began, and never finished": {event("other", time.Hour, at(now.Add(-writingLimit-time.Second))), false, false},
 	} {
-		if waits, second := answers.contested([]*v1alpha1.GitEvent{self, test.other}, now); waits != test.waits ||
+		if waits, second := answers().contested([]*v1alpha1.GitEvent{self, test.other}, now); waits != test.waits ||
 			second != test.second {
 			t.Errorf("the other one %s: waits %v, second %v", name, waits, second)
 		}

@@ -12,15 +12,17 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
-// validation is the comment that lists the errors in the files of .tekton.
-var validation = &comment{
-	step: v1alpha1.StepValidation, mark: status.ValidationMark, what: "the comment about the files of .tekton",
-	of:       func(event *v1alpha1.GitEvent) *v1alpha1.CommentState { return event.Status.Validation },
-	counts:   status.Validated,
-	newest:   status.NewestValidated,
-	text:     status.Validation,
-	onlyEdit: func(event *v1alpha1.GitEvent) bool { return !status.Invalid(event) },
-	limited:  func(*v1alpha1.GitEvent) bool { return false },
+// validation returns the comment that lists the errors in the files of .tekton.
+func validation() *comment {
+	return &comment{
+		step: v1alpha1.StepValidation, mark: status.ValidationMark, what: "the comment about the files of .tekton",
+		of:       func(event *v1alpha1.GitEvent) *v1alpha1.CommentState { return event.Status.Validation },
+		counts:   status.Validated,
+		newest:   status.NewestValidated,
+		text:     status.Validation,
+		onlyEdit: func(event *v1alpha1.GitEvent) bool { return !status.Invalid(event) },
+		limited:  func(*v1alpha1.GitEvent) bool { return false },
+	}
 }
 
 // Validation writes the comment that lists the errors in the event's files of .tekton. If there are
@@ -44,7 +46,7 @@ func (s *Step) Validation(ctx context.Context, a *attempt.Attempt) error {
 		}
 		a.Event.Status.Validation = &v1alpha1.CommentState{}
 	}
-	return s.write(ctx, a, validation)
+	return s.write(ctx, a, validation())
 }
 
 // reports reports whether the event has errors to list, or to report fixed. The list of earlier
