@@ -56,8 +56,11 @@ func rightConditions() []condition {
 			says: []string{"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline"},
 		},
 		{
-			name:  "the rights of the preflight itself are missing",
-			wreck: without("Role plumbline-controller", "pods", "list"),
+			name: "the rights of the preflight itself are missing",
+			wreck: func(ctx context.Context, t *testing.T) { // the optional role for logs has the right as well
+				without("ClusterRole plumbline-controller-logs", "pods", "list")(ctx, t)
+				without("Role plumbline-controller", "pods", "list")(ctx, t)
+			},
 			says: []string{"Service plumbline/plumbline-receiver could not be checked: pods is forbidden",
 				"let this account get the Services and list the pods: kubectl apply -f config/230-roles.yaml"},
 		},
