@@ -89,8 +89,8 @@ func formerManifests(ctx context.Context, t *testing.T) (objects []*unstructured
 	return objects
 }
 
-// An upgrade from a former config/, after that of its definitions, keeps open events: one that was recorded before it, and whose
-// PipelineRun goes on, gets its check afterwards.
+// An upgrade from a former config/, after that of its definitions, keeps open events: one that was
+// recorded before it, and whose PipelineRun goes on, gets its check afterwards.
 func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	ctx := within(t)
 	const upgraded = "acme/upgraded"
