@@ -75,7 +75,7 @@ func TestReaderFollowsGettingStarted(t *testing.T) {
 	if !r.sawCheck {
 		t.Error("the reader saw no check")
 	}
-	for _, want := range []string{`(?m)^hello-\S+ +True +\w+`, `(?m)^push-\S+ .* main +Succeeded`} { // kubectl's tables of step 6
+	for _, want := range []string{`(?m)^hello-\S+ +True +\w+`, `(?m)^app +http\S+ +True`} { // kubectl's tables of step 6
 		if !regexp.MustCompile(want).Match(out) {
 			t.Errorf("kubectl shows nothing like %s", want)
 		}
