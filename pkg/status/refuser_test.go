@@ -17,9 +17,9 @@ func TestARefusalNamesWhoRefused(t *testing.T) {
 	tag := regexp.MustCompile(`</?b>`)
 	const denied, rejected, tooLarge = "AdmissionDenied", "Rejected", "TooLarge"
 	for _, test := range []struct{ reason, words, want string }{
-		{denied, `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec`, "Tekton's validation <b>validation.webhook.pipeline.tekton.dev</b>"},
+		{denied, `admission webhook "validation.webhook.pipeline.tekton.dev" denied the request: validation failed: expected exactly one, got neither: spec.pipelineRef, spec.pipelineSpec`, "Tekton's webhook <b>validation.webhook.pipeline.tekton.dev</b>"},
 		{denied, `admission webhook "webhook.pipeline.tekton.dev" denied the request: mutation failed: cannot decode`,
-			"Tekton's validation <b>webhook.pipeline.tekton.dev</b>"},
+			"Tekton's webhook <b>webhook.pipeline.tekton.dev</b>"},
 		{denied, `admission webhook "policy.example.com" denied the request: image registry.example.com/app has no digest`,
 			"the admission webhook <b>policy.example.com</b>"},
 		{denied, `admission webhook "policy.example.com" denied the request without explanation`,

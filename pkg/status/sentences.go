@@ -232,7 +232,7 @@ const (
 
 // The components that refuse a PipelineRun.
 const (
-	refuserTekton      = "Tekton's validation"
+	refuserTekton      = "Tekton's webhook"
 	refuserWebhook     = "the admission webhook"
 	refuserPodSecurity = "Pod Security admission at level"
 	refuserLimitRange  = "a LimitRange of the namespace"
