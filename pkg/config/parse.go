@@ -191,8 +191,8 @@ func (p *parser) base(key, previous string) string {
 	return strings.TrimRight(v, "/")
 }
 
-// template reads a URL with {{ variables }}, "" when the key is not set. It may use more variables
-// than each template.
+// template reads a URL with {{ variables }}, "" when the key is not set. more are the variables
+// that not every template has.
 func (p *parser) template(key string, more []string, previous string) string {
 	v, ok := p.value(key)
 	if !ok {

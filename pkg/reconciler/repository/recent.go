@@ -32,8 +32,8 @@ const (
 )
 
 // recents are the events that have settled since status.recent was written, and when that was. They
-// are lost with the process: then the list lacks an event that settled just before.
-// The zero value is empty.
+// are lost with the process: then the list lacks an event that settled just before. The zero value
+// is empty.
 type recents struct {
 	mu      sync.Mutex
 	settled map[types.NamespacedName][]string
@@ -110,8 +110,8 @@ func (r *Reconciler) markRecent(ctx context.Context, repository *pacv1alpha1.Rep
 		return nil, fault.Throttledf(reasonRecent, left, "results of events are read then")
 	}
 	for _, name := range missing {
-		entry, readErr := r.settledEvent(ctx, repository, name)
-		if err = readErr; err != nil {
+		var entry *pacv1alpha1.RecentEvent
+		if entry, err = r.settledEvent(ctx, repository, name); err != nil {
 			break
 		}
 		if entry != nil {
@@ -182,8 +182,8 @@ func (r *Reconciler) settledEvent(
 	return &entry, nil
 }
 
-// started reports whether an event is in the list. Comments that have started nothing are not:
-// everybody can write thousands of them.
+// started reports whether an event is in the list. Comments that have started nothing are not: an
+// untrusted user can write thousands of them.
 func started(event *v1alpha1.GitEvent) bool {
 	return event.Spec.Comment == nil || len(event.Status.Runs) > 0
 }

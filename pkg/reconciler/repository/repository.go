@@ -177,14 +177,14 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 		return append(errs, fault.Throttledf(reasonRecent, left, "the last events are written then"))
 	}
 	return append(errs, r.try(owner, step, func() error {
-		err := r.writeStatus(ctx, repository, before)
-		if err == nil && !equality.Semantic.DeepEqual(before.Recent, repository.Status.Recent) {
+		if err := r.writeStatus(ctx, repository, before); err != nil {
+			return err
+		}
+		if !equality.Semantic.DeepEqual(before.Recent, repository.Status.Recent) {
 			r.recents.write(owner, r.clock.Now())
 		}
-		if err == nil {
-			r.recents.drop(owner, settled)
-		}
-		return err
+		r.recents.drop(owner, settled)
+		return nil
 	}))
 }
 

@@ -41,16 +41,16 @@ func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, s
 	return now.Sub(r.unseen.since(owner, slot, now)) < inFlight, nil // a free slot is forgotten when the status is stored
 }
 
-// laterRuns reports whether a later attempt of a run is not finished, whose event is deleted.
+// laterRuns reports whether a run whose event is deleted has a later attempt that is not finished.
 func (r *Reconciler) laterRuns(ctx context.Context, owner types.NamespacedName, first string) (bool, error) {
-	for n := range v1alpha1.MaxInfrastructureRetries {
-		live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, resources.AttemptName(first, n+2), metav1.GetOptions{})
+	for n := 2; n <= 1+v1alpha1.MaxInfrastructureRetries; n++ {
+		live, err := r.tekton.PipelineRuns(owner.Namespace).Get(ctx, resources.AttemptName(first, n), metav1.GetOptions{})
 		switch {
 		case fault.Gone(err):
 			return false, nil
 		case err != nil:
 			return true, fault.FromKube(fault.VerbRead,
-				fmt.Errorf("reading attempt %d of PipelineRun %s/%s: %w", n+2, owner.Namespace, first, err))
+				fmt.Errorf("reading attempt %d of PipelineRun %s/%s: %w", n, owner.Namespace, first, err))
 		case !live.IsDone():
 			return true, nil
 		}

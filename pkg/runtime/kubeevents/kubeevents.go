@@ -47,8 +47,8 @@ func Recorder(ctx context.Context) record.EventRecorder {
 	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: source})
 }
 
-// spamKey returns what shares a limit: the Events of one type about one object. So what normally
-// happens never uses up the warnings.
+// spamKey returns the key of a limit: the Events of one type about one object. So normal Events
+// never exhaust the limit of warnings.
 func spamKey(event *corev1.Event) string {
 	about := event.InvolvedObject
 	return event.Type + " " + about.Kind + " " + about.Namespace + "/" + about.Name

@@ -40,8 +40,7 @@ type Console struct {
 }
 
 // Find reads the URL, and then again every ten minutes until ctx ends. The first call waits at most
-// two seconds for it. It returns a function that returns the last known URL, "" if there is none,
-// and never waits.
+// two seconds for it. Find returns the method URL, or nil for a nil Console.
 func (c *Console) Find(ctx context.Context, client kubernetes.Interface) func() string {
 	if c == nil {
 		return nil
@@ -87,15 +86,14 @@ func (c *Console) read(ctx context.Context, client kubernetes.Interface) time.Du
 }
 
 func read(ctx context.Context, client kubernetes.Interface) (string, error) {
-	err := client.Discovery().RESTClient().Get().AbsPath(apis).Do(ctx).Error()
-	if err == nil {
-		cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err == nil {
-			return cm.Data[key], nil
-		}
+	if err := client.Discovery().RESTClient().Get().AbsPath(apis).Do(ctx).Error(); err != nil {
 		return "", ignoreAbsent(err)
 	}
-	return "", ignoreAbsent(err)
+	cm, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", ignoreAbsent(err)
+	}
+	return cm.Data[key], nil
 }
 
 // ignoreAbsent returns nil if the API server says that there is no console, or none for this

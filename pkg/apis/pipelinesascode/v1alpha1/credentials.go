@@ -37,11 +37,10 @@ type Service struct {
 // CommentsOff reports whether results on GitLab are not written as comments. The Repository's own
 // settings come before those of the global one, which may be nil.
 func CommentsOff(own, global *Repository) bool {
-	if global == nil {
-		return own.CommentStrategy("gitlab") == CommentsDisabled
+	if global != nil {
+		own = &Repository{Spec: *own.Spec.WithGlobal(&global.Spec)}
 	}
-	merged := &Repository{Spec: *own.Spec.WithGlobal(&global.Spec)}
-	return merged.CommentStrategy("gitlab") == CommentsDisabled
+	return own.CommentStrategy("gitlab") == CommentsDisabled
 }
 
 // CommentStrategy returns how comments are used at a Git service.

@@ -48,8 +48,8 @@ type RecentEvent struct {
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 }
 
-// Newest returns the newest of these entries, the newest first. Of two about one event the later
-// one in the list counts.
+// Newest returns the newest of these entries, the newest first. If two of them are about one event,
+// it uses the later one in the list.
 func Newest(all []RecentEvent) []RecentEvent {
 	var kept []RecentEvent
 	known := map[string]bool{}

@@ -100,31 +100,32 @@ func (l *RunLog) Sources() (all []SourceLine) {
 // MaxSources is how many source lines are stored of one step.
 const MaxSources = 50
 
-// MaxSourcePath and MaxSourceMessage bound the texts of a source line, in bytes of JSON. sourceLine
-// is what its keys, its number and its quotes take.
+// MaxSourcePath and MaxSourceMessage bound the texts of a source line, in bytes of JSON.
+// sourceOverhead is what its keys, its number and its quotes take.
 const (
 	MaxSourcePath    = 256
 	MaxSourceMessage = 512
-	sourceLine       = 48
+	sourceOverhead   = 48
 )
 
 const (
 	// maxLogSteps is how many failed steps of a run are shown at most.
 	maxLogSteps = 5
-	// maxLogName bounds a name in a log, and logStep what the names and keys of one step take, both
-	// in bytes of JSON.
-	maxLogName = 64
-	logStep    = 2*maxLogName + 32
+	// maxLogName bounds a name in a log, in bytes of JSON. stepOverhead is what the names and keys
+	// of one step take.
+	maxLogName   = 64
+	stepOverhead = 2*maxLogName + 32
 )
 
-// logLimit returns the limit of one run's log.
+// logLimit returns how many bytes of JSON the log of one run may have, apart from its source lines.
 func logLimit(share int) int { return share / 16 }
 
-// LogLimit returns the limit of one run's log: how many failed steps are stored at most, and how
-// many bytes of JSON each of them may have if there are n.
+// LogLimit returns how many failed steps of one run are stored at most, and how many bytes of JSON
+// the text of each may have if there are n.
 func LogLimit(s *GitEventStatus) (steps int, bytes func(n int) int) {
 	limit := logLimit(shareOf(s))
-	return max(1, min(maxLogSteps, limit/(4*logStep))), func(n int) int { return max(maxLogName, limit/n-logStep) }
+	steps = max(1, min(maxLogSteps, limit/(4*stepOverhead)))
+	return steps, func(n int) int { return max(maxLogName, limit/n-stepOverhead) }
 }
 
 // fitLog cuts the log of a run. It keeps the first steps.
@@ -135,21 +136,18 @@ func fitLog(log *RunLog, limit int) {
 	left := limit
 	for i := range log.Steps {
 		step := &log.Steps[i]
-		if i == maxLogSteps || i > 0 && left < 2*logStep {
+		if i == maxLogSteps || i > 0 && left < 2*stepOverhead {
 			log.Steps = log.Steps[:i]
 			break
 		}
 		step.Task, step.Step = cut(step.Task, maxLogName), cut(step.Step, maxLogName)
-		step.Text = cut(step.Text, max(maxLogName, left-logStep))
+		step.Text = cut(step.Text, max(maxLogName, left-stepOverhead))
 		fitMissing(step.Missing)
-		left -= logStep + Length(step.Text)
+		left -= stepOverhead + Length(step.Text)
 	}
 	fitMissing(log.Missing)
-	fitSources(log, sourcesLimit(limit))
+	fitSources(log, 3*limit) // source lines may take three times as much
 }
-
-// sourcesLimit returns the limit of the source lines of one run: three times that of its log.
-func sourcesLimit(logLimit int) int { return 3 * logLimit }
 
 // fitSources drops the source lines that do not fit. It keeps the first, and cuts none: a path that
 // is cut names another file. A limit only grows, so what was kept stays.
@@ -160,7 +158,7 @@ func fitSources(log *RunLog, left int) {
 		for kept < min(len(step.Sources), MaxSources) && left > 0 {
 			s := &step.Sources[kept]
 			s.Message = cut(s.Message, MaxSourceMessage)
-			left -= sourceLine + Length(s.Path) + Length(s.Message)
+			left -= sourceOverhead + Length(s.Path) + Length(s.Message)
 			if left >= 0 {
 				kept++
 			}

@@ -178,7 +178,7 @@ func (r *Run) Creatable() bool {
 	return !r.Unresolved && r.UID == "" && r.Refused == nil && r.Result == nil
 }
 
-// Skipped reports whether the run never was one of the pipeline: its check only shows that the
+// Skipped reports whether there was no PipelineRun to create. Its check only shows that the
 // pipeline was not started, or what the plan has waited for.
 func (r *Run) Skipped() bool { return r.Result != nil && r.Result.Outcome == OutcomeSkipped }
 

@@ -46,8 +46,8 @@ func runNamed(s *v1alpha1.GitEventStatus, name string) *v1alpha1.Run {
 	return &v1alpha1.Run{}
 }
 
-// addDecision adds what was decided about an event. Nothing is said of comments that start nothing:
-// everybody can write thousands of them.
+// addDecision adds what was decided about an event. It adds nothing about comments that start
+// nothing: an untrusted user can write thousands of them.
 func (r *Record) addDecision(s *v1alpha1.GitEventStatus) {
 	switch {
 	case s.Disposition == v1alpha1.DispositionRuns:
@@ -67,7 +67,7 @@ func about(s *v1alpha1.GitEventStatus) string {
 	return fmt.Sprintf("%s at %.7s: %s", s.Ref, s.Plan.HeadSHA, cmp.Or(s.Plan.Message, s.Plan.Reason))
 }
 
-// addRun adds what has changed about a run. It reports whether that is something.
+// addRun adds what has changed about a run. It reports whether anything has changed.
 func (r *Record) addRun(before, run *v1alpha1.Run) bool {
 	name := fmt.Sprintf("%s (PipelineRun %s)", strings.TrimSuffix(run.Pipeline, "-"), run.Name)
 	switch result := run.Result; {

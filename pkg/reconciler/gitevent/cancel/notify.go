@@ -135,8 +135,7 @@ func (s *Step) Since(ctx context.Context, event *v1alpha1.GitEvent) (*v1alpha1.C
 }
 
 // closes reports whether an event has closed the pull request or merge group of another one after
-// that happened.
-// It counts only once it is planned: by then an unsigned delivery is confirmed.
+// that happened. It counts only once it is planned: by then an unsigned delivery is confirmed.
 func closes(event *v1alpha1.GitEvent, earlier *v1alpha1.GitEventSpec) bool {
 	plan := event.Status.Plan
 	return plan != nil && plan.Cancels != nil && event.Spec.ClosesOf(earlier) &&

@@ -175,7 +175,8 @@ func (s *Step) replaced(ctx context.Context, a *attempt.Attempt, run *v1alpha1.R
 	return superseded(ctx, s.Tekton.PipelineRuns(run.Namespace), run, sha)
 }
 
-// early returns the wait of another attempt that it is too early for. Tekton's clock may be ahead.
+// early returns a wait if it is too early for the next attempt of a run. Tekton's clock may be
+// ahead.
 func (s *Step) early(run *v1alpha1.Run, now time.Time) error {
 	if run.Attempt() == 1 {
 		return nil

@@ -53,7 +53,7 @@ func readTaskRuns(
 // maxPods is how many Pods are read for one result. The first failures decide.
 const maxPods = 10
 
-// podsOf reads the Pods that tell why a signal ended a step. Without the right to read Pods, which
+// podsOf reads the Pods that say why a signal ended a step. Without the right to read Pods, which
 // is optional, such failures are unknown.
 func podsOf(
 	ctx context.Context,

@@ -43,10 +43,10 @@ type Step struct {
 	Identity string
 	// Late is how long after it was sent a post of a process may take effect.
 	Late time.Duration
-	// Limited returns after how long a command may be answered of which few are answered in a
-	// minute: an untrusted user's, and /why. It returns 0 if it may be answered now.
+	// Limited returns after how long a limited command may be answered, 0 if it may be answered
+	// now. Limited are those of untrusted users, and /why: few of them are answered in a minute.
 	Limited func(event *v1alpha1.GitEvent, now time.Time) time.Duration
-	// Clean caches the events of which this process knows that they have no errors to report fixed.
+	// Clean caches the names of events that have neither errors to report nor fixed ones.
 	Clean *recent.Map[string, bool]
 }
 
@@ -71,7 +71,7 @@ func (s *Step) write(ctx context.Context, a *attempt.Attempt, c *comment) error 
 		return nil
 	}
 	return a.Waits.WithBackoff(backoff.Step{Name: c.step, Version: digest}, func() error {
-		err := s.reply(ctx, a, c)
+		err := s.writeAlone(ctx, a, c)
 		if err == nil {
 			reply.Accepted, reply.FailingSince = digest, nil
 			reply.Release()
@@ -89,7 +89,7 @@ func (s *Step) write(ctx context.Context, a *attempt.Attempt, c *comment) error 
 	})
 }
 
-// afterFailure returns the record of a reply after an attempt has failed. Other events may write
+// afterFailure returns the record of a comment after an attempt has failed. Other events may write
 // the comment then, unless what was sent may still take effect.
 func afterFailure(
 	reply v1alpha1.CommentState,
@@ -118,8 +118,8 @@ func at(t time.Time) *metav1.Time {
 	return &when
 }
 
-// refusal is the error of a reply that is not retried: for example, a permission is missing, or the
-// conversation is locked.
+// refusal is the error of a comment that is not retried: for example, a permission is missing, or
+// the conversation is locked.
 type refusal struct{ error }
 
 // Unwrap returns the Git service's error.
@@ -140,12 +140,12 @@ func refused(err error) error {
 	return &refusal{err}
 }
 
-// reply writes the comment once no other event may write it. It records that it is about to before
-// it looks for other writers, so of two events that begin at once at least one sees the other. So
-// when it looks for the comment, every earlier writer has written it. A write that was lost is not
-// repeated before it is known to be lost. The content of the comment is decided last: it has what
-// all earlier writers have said.
-func (s *Step) reply(ctx context.Context, a *attempt.Attempt, c *comment) error {
+// writeAlone writes the comment once no other event may write it. It records that it is about to
+// before it looks for other writers, so of two events that begin at once at least one sees the
+// other. So when it looks for the comment, every earlier writer has written it. A write that was
+// lost is not repeated before it is known to be lost. The content of the comment is decided last:
+// it has what all earlier writers have said.
+func (s *Step) writeAlone(ctx context.Context, a *attempt.Attempt, c *comment) error {
 	reply := c.of(a.Event)
 	if writes, err := s.waits(ctx, a, c); !writes || err != nil {
 		return err

@@ -131,7 +131,7 @@ type pull struct {
 	why     lastReply // to /why
 }
 
-// lastReply is what is known of the answers to commands of which few are answered.
+// lastReply is what is known of the answers to limited commands.
 type lastReply struct {
 	event string    // the last one that may be answered
 	at    time.Time // since when

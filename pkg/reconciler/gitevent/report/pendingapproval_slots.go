@@ -53,7 +53,7 @@ func (l *PendingLimiter) end(p *pull, r PendingReport) {
 	}
 }
 
-// wait returns after how long a pull request has its slot. It gets one if it has none.
+// wait returns how long a pull request waits for its slot. It gets one if it has none.
 func (l *PendingLimiter) wait(key slotKey, r PendingReport, now time.Time) time.Duration {
 	return l.slots.GetOrCreate(key, func() time.Time { return l.slot(r.installation, now) }).Sub(now)
 }

@@ -59,8 +59,11 @@ func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
 	logs := map[string][]v1alpha1.SourceLine{}
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
-		if run.Result != nil && len(run.Result.Log.Sources()) > 0 {
-			logs[run.Key()] = run.Result.Log.Sources()
+		if run.Result == nil {
+			continue
+		}
+		if lines := run.Result.Log.Sources(); len(lines) > 0 {
+			logs[run.Key()] = lines
 		}
 	}
 	if len(logs) == 0 {
@@ -76,8 +79,9 @@ func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
 	return due
 }
 
-// inherit returns a wait if another process may have sent annotations a moment ago: how many the
-// check has is read once these have taken effect.
+// inherit records this process as the holder of checks. It returns a wait if another process may
+// have sent annotations a moment ago. Once these have taken effect, the Git service says how many a
+// check has.
 func (s *Step) inherit(a *attempt.Attempt, due []annotated) error {
 	inherited := false
 	for _, c := range due {

@@ -109,10 +109,8 @@ func encoded(value string) (forms []string) {
 // inner returns the longer texts in a value that is JSON, and what they are in base64.
 func inner(value string) (texts []string) {
 	var content any
-	if trimmed := strings.TrimSpace(
-		value,
-	); !strings.HasPrefix(trimmed, "{") ||
-		json.Unmarshal([]byte(trimmed), &content) != nil {
+	value = strings.TrimSpace(value)
+	if !strings.HasPrefix(value, "{") || json.Unmarshal([]byte(value), &content) != nil {
 		return nil
 	}
 	var walk func(any)
@@ -157,19 +155,19 @@ func (m *masker) mask(log []byte, cut bool) []byte {
 	}
 	text := cleaned(log)
 	hits := make([]int, len(text)+1) // how many values begin minus how many end at each byte
-	hide := func(from, to int) {
+	cover := func(from, to int) {
 		hits[from]++
 		hits[to]--
 	}
 	for _, token := range tokens.FindAllIndex(text, -1) {
-		hide(token[0], token[1])
+		cover(token[0], token[1])
 	}
 	for i, view := range views() {
 		v := view(text, true)
-		v.search(m.forms[i], func(from, to int) { hide(v.at[from], v.end[to-1]) })
+		v.search(m.forms[i], func(from, to int) { cover(v.at[from], v.end[to-1]) })
 		for _, token := range tokens.FindAllIndex(v.text, -1) {
 			if from := v.at[token[0]]; hits[from] == 0 { // more than one line has it
-				hide(from, v.end[token[1]-1])
+				cover(from, v.end[token[1]-1])
 			}
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// readPods reads the pods of the run's TaskRuns. A pod that does not exist any more counts with
-// what its TaskRun says, if a pod with the same ServiceAccount shows what Tekton adds because of
-// that.
+// readPods finds out which Secrets the pods of the run's TaskRuns had. If a pod no longer exists,
+// its TaskRun says which Secrets it had, except those that Tekton added for the ServiceAccount.
+// Another pod with that ServiceAccount shows these. Without one, no log is shown.
 func (r *Reader) readPods(ctx context.Context, found *run) error {
 	options := metav1.ListOptions{LabelSelector: pipeline.PipelineRunLabelKey + "=" + found.Name, Limit: podPage}
 	for left := maxPods; ; {

@@ -86,10 +86,10 @@ type run struct {
 
 // taskRun is what is known of a TaskRun that had a pod.
 type taskRun struct {
-	name, pod, account string
-	created            time.Time
-	refs               refs
-	complete           bool
+	pod, account string
+	created      time.Time
+	refs         refs
+	complete     bool
 }
 
 // Read reads what it can. again is true if something is missing that may be there later.
@@ -133,8 +133,7 @@ func (r *Reader) readTaskRuns(ctx context.Context, found *run) error {
 			return
 		}
 		known := &taskRun{
-			name: t.Name, pod: t.Status.PodName, account: t.Spec.ServiceAccountName, created: t.CreationTimestamp.Time,
-			refs: refs{},
+			pod: t.Status.PodName, account: t.Spec.ServiceAccountName, created: t.CreationTimestamp.Time, refs: refs{},
 		}
 		known.complete = known.refs.addTaskRun(t)
 		found.taskRuns[t.UID] = known

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steplogs is the step that adds the last lines of failed steps' logs to the results of
-// runs, with secret values masked. A verdict never waits for a log: the step reads logs in the
-// background, waits a moment for them, and lets the event be reported. It wakes the event once
-// there is more to report.
 package steplogs
 
 import (

@@ -69,8 +69,8 @@ type reading struct {
 	log    v1alpha1.RunLog
 }
 
-// Wanted returns what the result of a run that has just finished says of its log; nil if nothing
-// will be read.
+// Wanted returns the log of a result of a run that has just finished: one that is still to be read,
+// or nil if nothing will be read.
 func (s *Step) Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.RunLog {
 	show := a.Config.LogSnippet.Show
 	if result == nil || result.Outcome != v1alpha1.OutcomeFailed || !show && !s.detection(a).Detect {
@@ -80,7 +80,8 @@ func (s *Step) Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.Run
 	return &v1alpha1.RunLog{Until: &until, Hidden: !show}
 }
 
-// detection says which source lines are looked for: none at a Git service that does not show them.
+// detection returns which lines of logs become annotations: none at a Git service that does not
+// show annotations.
 func (s *Step) detection(a *attempt.Attempt) config.ErrorDetection {
 	d := a.Config.ErrorDetection
 	d.Detect = d.Detect && s.Providers[a.Event.Spec.Provider].Annotates
@@ -124,7 +125,7 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) {
 		select {
 		case <-r.done:
 		case <-wait.C:
-			wait.Reset(0)
+			wait.Reset(0) // the time is up for the others, too
 		}
 	}
 	for _, run := range pending {
