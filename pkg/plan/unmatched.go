@@ -18,8 +18,7 @@ import (
 func (d *draft) showsUnmatched(p match.Pipeline) bool {
 	// A command about all pipelines may be the only event that plans them, such as an approval.
 	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
-	// A pull request of this commit may be opened later and change more: this check would count
-	// there.
+	// A pull request that is opened later may change more, and would have this check.
 	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
 	if d.rerun != nil || d.spec.Comment != nil && !all || ofPulls {
 		return false
