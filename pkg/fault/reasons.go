@@ -16,6 +16,9 @@ const (
 	ReasonDenialEchoesOutage = "AdmissionDenialEchoesOutage"
 	// ReasonInvalid: the API server's own validation (K11).
 	ReasonInvalid = "Rejected"
+	// ReasonOverLimit: a PipelineRun exceeds one of Plumbline's own limits, such as a level of the
+	// Pod Security Standards.
+	ReasonOverLimit = "AboveCeiling"
 	// ReasonTooLarge: the object can never be stored (K27).
 	ReasonTooLarge = "TooLarge"
 	// ReasonNoDryRun: a webhook does not support dry run, so the object was not checked (K38).

@@ -10,16 +10,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The names that a GitEvent has for the Git services.
+// The values of GitEventSpec.Provider.
 const (
-	github = "github"
-	gitlab = "gitlab"
+	GitHub = "github"
+	GitLab = "gitlab"
 )
 
 // FilePage returns the web page of a file at a commit, and of a line of it if line is not 0. It is
 // "" for a Git service whose pages are unknown.
 func FilePage(spec *v1alpha1.GitEventSpec, sha, path string, line int) string {
-	infix, known := map[string]string{github: "/blob/", gitlab: "/-/blob/"}[spec.Provider]
+	infix, known := map[string]string{GitHub: "/blob/", GitLab: "/-/blob/"}[spec.Provider]
 	if !known || sha == "" || path == "" {
 		return ""
 	}
@@ -34,9 +34,9 @@ func FilePage(spec *v1alpha1.GitEventSpec, sha, path string, line int) string {
 	return page
 }
 
-// ServiceName returns how people call the Git service of an event.
+// ServiceName returns the name that people know the Git service of an event by.
 func ServiceName(spec *v1alpha1.GitEventSpec) string {
-	if name, known := map[string]string{github: "GitHub", gitlab: "GitLab"}[spec.Provider]; known {
+	if name, known := map[string]string{GitHub: "GitHub", GitLab: "GitLab"}[spec.Provider]; known {
 		return name
 	}
 	return "the Git service"

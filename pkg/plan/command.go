@@ -257,11 +257,11 @@ func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 		decisions[i].Open, decisions[i].Reason = false, "the command names an unknown pipeline, so it starts nothing"
 	}
 	all := slices.Sorted(maps.Keys(known))
-	hint := ""
+	hint := "."
 	if len(unknown) == 1 {
-		hint = text.DidYouMean(unknown[0], all)
+		hint = cmp.Or(text.DidYouMean(unknown[0], all), hint)
 	}
-	return fmt.Sprintf("nothing was started: no pipeline is called %s.%s (All: %s)", listed(unknown), hint, listed(all))
+	return fmt.Sprintf("nothing was started: no pipeline is called %s%s (All: %s)", listed(unknown), hint, listed(all))
 }
 
 // nameOf returns the name of a definition, with the placeholders replaced whose values are already

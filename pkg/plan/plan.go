@@ -273,8 +273,8 @@ type Shown struct {
 	LinkParams map[string]string
 }
 
-// Unmatched reports whether the run is none: its check says why the event does not start the
-// pipeline.
+// Unmatched reports whether the event does not start the pipeline, so that no PipelineRun is
+// created: the check says why.
 func (r *Run) Unmatched() bool {
 	return r.Refused != nil && r.Refused.Reason == v1alpha1.ReasonUnmatched
 }

@@ -129,7 +129,7 @@ func (d *draft) render(ctx context.Context, run *Run, c *candidate) (made *pipel
 	if err := d.runs.distinct(run, c.definition.File); err != nil {
 		return nil, err
 	}
-	_ = d.facts.withFacts(ctx, func() (err error) { // without a value the link is another: no run waits for it
+	_ = d.facts.withFacts(ctx, func() (err error) { // no run waits for a value that only a link shows
 		run.LinkParams, err = scope.Public(d.Config.Console.Params())
 		return err
 	})

@@ -16,9 +16,9 @@ import (
 // showsUnmatched reports whether a pipeline that the event does not start gets a check that says so
 // (settings.unmatched). See docs/adr/0058.
 func (d *draft) showsUnmatched(p match.Pipeline) bool {
-	// An approval, for example, is all that a commit of an untrusted user gets.
+	// A command about all pipelines may be the only event that plans them, such as an approval.
 	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
-	// Otherwise it would count for a pull request that is opened later and changes more.
+	// A pull request that is opened later may change more, and would have this check.
 	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
 	if d.rerun != nil || d.spec.Comment != nil && !all || ofPulls {
 		return false

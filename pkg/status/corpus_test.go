@@ -48,7 +48,7 @@ func TestVerdictsOnCorpus(t *testing.T) {
 			t.Errorf("%s: the result %+v is not that of the diagnosis %+v", file, result, d)
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |",
-			strings.TrimSuffix(filepath.Base(file), ".yaml"), d.Verdict, d.Title()))
+			strings.TrimSuffix(filepath.Base(file), ".yaml"), d.Verdict, failedTitle(d.Verdict, d.Cause)))
 	}
 	golden(t, "verdicts", "| status | verdict | title |\n|---|---|---|\n"+strings.Join(lines, "\n"))
 }

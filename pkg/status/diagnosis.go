@@ -19,13 +19,9 @@ type Diagnosis struct {
 	// Cause is what failed, in a few words of plain text: "step `test` of task `unit` exited with
 	// code 1", "node lost". It may be empty.
 	Cause string
-	// Task is the pipeline task that decided the verdict, TaskRun its TaskRun, and Step the step.
-	// All of them may be empty.
-	Task, TaskRun, Step string
+	// Step is the step that decided the verdict, if one did.
+	Step string
 }
-
-// Title returns the title of a failed check.
-func (d Diagnosis) Title() string { return failedTitle(d.Verdict, d.Cause) }
 
 // saysAll reports whether the title says all that people have to know in one line.
 func (d Diagnosis) saysAll() bool {
@@ -94,8 +90,8 @@ func (r *report) hidesMore() bool {
 	}) || !r.timedOut() && slices.ContainsFunc(r.taskRuns, func(tr *pipelinev1.TaskRun) bool { return !tr.IsDone() })
 }
 
-// ofTaskRun diagnoses a failed TaskRun. A task that failed by itself in an earlier attempt is not
-// run again because its last attempt lost its node.
+// ofTaskRun diagnoses a failed TaskRun. If one of its attempts failed by itself, the verdict is
+// author, even if a later attempt has lost its node.
 func (r *report) ofTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
 	d := r.ofAttempt(tr, &tr.Status)
 	for i := 0; i < len(tr.Status.RetriesStatus) && d.Verdict != v1alpha1.VerdictAuthor; i++ {
@@ -105,6 +101,5 @@ func (r *report) ofTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
 			}
 		}
 	}
-	d.Task, d.TaskRun = taskName(tr), tr.Name
 	return d
 }

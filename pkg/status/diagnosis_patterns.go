@@ -28,7 +28,7 @@ var (
 	// pkg/kubelet/nodeshutdown.
 	nodeShutdown = regexp.MustCompile(`^Pod was (?:terminated in response to imminent node shutdown|` +
 		`rejected as the node is shutting down)\.$`)
-	// pkg/kubelet/lifecycle/predicate.go and pkg/kubelet/preemption; newer kubelets begin the first
+	// pkg/kubelet/lifecycle/predicate.go and pkg/kubelet/preemption; newer kubelets start the first
 	// two with "Pod was rejected: ".
 	nodeRefused = regexp.MustCompile(`^(?:Pod was rejected: |Pod )?(?:Node didn't have enough (?:resource: |capacity: )|` +
 		`Predicate \w+ failed|Preempted in order to admit critical pod)`)

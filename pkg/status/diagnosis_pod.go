@@ -10,7 +10,7 @@ import (
 	"knative.dev/pkg/apis"
 )
 
-// NeedsPod reports whether only the Pod of a failed TaskRun tells who ended it: a signal ended a
+// NeedsPod reports whether only the Pod of a failed TaskRun shows why it ended: a signal ended a
 // step, and Tekton does not repeat that its node was shut down or that the Pod was preempted.
 func NeedsPod(tr *pipelinev1.TaskRun) bool {
 	return tr.Status.GetCondition(apis.ConditionSucceeded).IsFalse() && tr.Status.PodName != "" && killed(&tr.Status)
@@ -20,6 +20,27 @@ func NeedsPod(tr *pipelinev1.TaskRun) bool {
 func killed(s *pipelinev1.TaskRunStatus) bool {
 	step := failedStep(s)
 	return step != nil && step.Terminated.Reason != "OOMKilled" && slices.Contains(signals(), step.Terminated.ExitCode)
+}
+
+// signals are the exit codes of steps that a signal ended, of which nothing says who sent it:
+// SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
+func signals() []int32 { return []int32{137, 143, 255} }
+
+// StepFailed reports whether a step failed by itself. It did not if it was skipped, or if its
+// errors are ignored.
+func StepFailed(step *pipelinev1.StepState) bool {
+	t, why := step.Terminated, step.TerminationReason
+	return t != nil && (t.ExitCode != 0 || t.Reason == "OOMKilled") && why != "Skipped" && why != "Continued"
+}
+
+// failedStep returns the first step that failed, or nil.
+func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
+	for i := range s.Steps {
+		if StepFailed(&s.Steps[i]) {
+			return &s.Steps[i]
+		}
+	}
+	return nil
 }
 
 // ofPod diagnoses a Pod that the control plane or the kubelet ended, from fields of its status. ok
@@ -42,7 +63,7 @@ func ofPod(pod *corev1.PodStatus) (d Diagnosis, ok bool) {
 	case "EvictionByEvictionAPI":
 		return ofCluster(causeEvicted), true
 	case corev1.PodReasonTerminationByKubelet, "NodeShutdown", "Shutdown", "Terminated":
-		if pod.Reason == "Evicted" { // Tekton tells evictions, and whose limit it was
+		if pod.Reason == "Evicted" { // Tekton reports evictions, and which limit was exceeded
 			return Diagnosis{}, false
 		}
 		return ofCluster(causeShutdown), true

@@ -65,8 +65,8 @@ func TestPodTellsWhoEndedAStep(t *testing.T) {
 				&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"},
 			)
 			d := Diagnose(pr, []*pipelinev1.TaskRun{tr}, Facts{Pods: map[string]*corev1.PodStatus{"unit-pod": c.pod}})
-			if d.Verdict != c.verdict || d.Title() != c.title {
-				t.Errorf("%s: %s, want %s: %s", d.Verdict, d.Title(), c.verdict, c.title)
+			if d.Verdict != c.verdict || failedTitle(d.Verdict, d.Cause) != c.title {
+				t.Errorf("%s: %s, want %s: %s", d.Verdict, failedTitle(d.Verdict, d.Cause), c.verdict, c.title)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestTitleOfLimitsAcquitsNobody(t *testing.T) {
 		`Cluster problem: the admission webhook "w" refused the pod.`: ofCluster(causeRefused, `the admission webhook "w"`, "the pod"),
 		"Cluster problem: node lost. Your change is not the cause.":   ofCluster(causeNodeLost),
 	} {
-		if got := d.Title(); got != title {
+		if got := failedTitle(d.Verdict, d.Cause); got != title {
 			t.Errorf("%s, want %s", got, title)
 		}
 	}
@@ -99,6 +99,6 @@ func TestPodAcquitsNoStepThatFailedByItself(t *testing.T) {
 	}
 	d := Diagnose(pr, taskRuns, Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}})
 	if d.Verdict != v1alpha1.VerdictAuthor {
-		t.Errorf("%s: %s", d.Verdict, d.Title())
+		t.Errorf("%s: %s", d.Verdict, failedTitle(d.Verdict, d.Cause))
 	}
 }

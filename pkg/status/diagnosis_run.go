@@ -60,7 +60,6 @@ func (r *report) ofRunTimeout() Diagnosis {
 			continue
 		}
 		if d, ok := ofPending(code(taskName(tr)), c.GetReason(), c.GetMessage()); ok {
-			d.Task, d.TaskRun = taskName(tr), tr.Name
 			return d
 		}
 	}

@@ -69,7 +69,7 @@ func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, m
 	case pipelinev1.TaskRunReasonImagePullFailed:
 		return ofImage(task, message)
 	case pipelinev1.TaskRunReasonCreateContainerConfigError:
-		if words := waiting(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
+		if words := waitingMessage(s) + message; echoesOutage(words) || syncTimeout.MatchString(words) {
 			return ofCluster(causeStart, pod)
 		}
 		return ofAuthor(causeConfig, task)
@@ -116,21 +116,6 @@ func (r *report) timedOut() bool {
 func (r *report) namedTask(message string) (exists, known bool) {
 	_, _, task := splitHint(message)
 	return r.facts.exists(task)
-}
-
-// signals are the exit codes of steps that a signal ended, of which nothing says who sent it:
-// SIGKILL, SIGTERM, and what Tekton's entrypoint exits with when a signal ends its child.
-func signals() []int32 { return []int32{137, 143, 255} }
-
-// failedStep returns the first step that failed, or nil.
-func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
-	for i := range s.Steps {
-		t, why := s.Steps[i].Terminated, s.Steps[i].TerminationReason
-		if t != nil && (t.ExitCode != 0 || t.Reason == "OOMKilled") && why != "Skipped" && why != "Continued" {
-			return &s.Steps[i]
-		}
-	}
-	return nil
 }
 
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
@@ -282,8 +267,8 @@ func ofStart(pod, words string) Diagnosis {
 	return unsure(causeStart, pod)
 }
 
-// waiting returns the words of the first step that waits.
-func waiting(s *pipelinev1.TaskRunStatus) string {
+// waitingMessage returns the words of the first step that waits.
+func waitingMessage(s *pipelinev1.TaskRunStatus) string {
 	for _, step := range s.Steps {
 		if step.Waiting != nil && step.Waiting.Message != "" {
 			return step.Waiting.Message

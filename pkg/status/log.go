@@ -24,7 +24,7 @@ func withLog(c *Check, log *v1alpha1.RunLog) {
 	}
 	for _, step := range log.Steps {
 		data.Steps = append(data.Steps, stepLog{
-			Task: line(step.Task), Step: line(step.Step), Lines: inert(step.Text), Missing: missing(step.Missing),
+			Task: line(step.Task), Step: line(step.Step), Lines: escapeLog(step.Text), Missing: missing(step.Missing),
 		})
 		c.LogLine = cmp.Or(c.LogLine, lastLine(step.Text))
 	}
@@ -57,9 +57,9 @@ func missing(m *v1alpha1.MissingLog) string {
 	return logUnavailable
 }
 
-// inert makes the lines of a log safe in a pre element, also where the text is read before it is
-// Markdown: no HTML, no mention of a user, no quick action of GitLab, no code fence.
-func inert(text string) string {
+// escapeLog makes the lines of a log safe in a pre element, also where the text is read before it
+// is Markdown: no HTML, no mention of a user, no quick action of GitLab, no code fence.
+func escapeLog(text string) string {
 	if text == "" {
 		return ""
 	}

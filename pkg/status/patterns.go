@@ -75,7 +75,9 @@ func echoesOutage(words string) bool {
 }
 
 // isTekton reports whether a webhook is Tekton's own, whose refusals are about the text.
-func isTekton(webhook string) bool { return strings.HasSuffix(webhook, ".pipeline.tekton.dev") }
+func isTekton(webhook string) bool {
+	return webhook == tektonWebhook || strings.HasSuffix(webhook, "."+tektonWebhook)
+}
 
 // splitHint separates Tekton's guess from its message, and returns the Task that the guess names.
 func splitHint(message string) (words, hint, task string) {

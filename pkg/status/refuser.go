@@ -35,9 +35,6 @@ var (
 	bySize = regexp.MustCompile(`etcdserver: request is too large|^Request entity too large|trying to send message larger`)
 )
 
-// reasonOverLimit is podsecurity.ReasonOverLimit, which is in a room above this one.
-const reasonOverLimit = "AboveCeiling"
-
 // forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
@@ -69,7 +66,7 @@ func refuser(reason, words string) (who component, advice string) {
 		if bySize.MatchString(words) {
 			return component{kind: refuserSize}, fixIt
 		}
-	case reasonOverLimit:
+	case fault.ReasonOverLimit:
 		return component{kind: refuserLimit}, meetIt
 	}
 	return component{}, ""
@@ -78,8 +75,8 @@ func refuser(reason, words string) (who component, advice string) {
 // denier returns the admission that denied a PipelineRun.
 func denier(words string) (who component, advice string) {
 	if match := byWebhook.FindStringSubmatch(words); match != nil {
-		if name := match[1]; name == tektonWebhook || strings.HasSuffix(name, "."+tektonWebhook) {
-			return component{refuserTekton, name}, fixIt
+		if isTekton(match[1]) {
+			return component{refuserTekton, match[1]}, fixIt
 		}
 		return component{refuserWebhook, match[1]}, meetIt
 	}

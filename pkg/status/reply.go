@@ -87,14 +87,11 @@ func inFull(event *v1alpha1.GitEvent) *answered {
 		Command: span(event.Status.Reply.Command),
 		Says:    capital(says(event, maxSays, maxNames)),
 	}
-	if Explains(event) {
-		a.Says = explains(event.Status.Plan)
-	}
 	if plan := event.Status.Plan; plan.HeadSHA != "" {
 		a.Commit = quoted(plan.HeadSHA)
 	}
 	if Explains(event) {
-		a.Explains = explained(event.Status.Plan)
+		a.Says, a.Explains = explains(event.Status.Plan), explained(event.Status.Plan)
 		return a
 	}
 	a.Because = because(event)
@@ -188,8 +185,7 @@ func declined(run *v1alpha1.Run) string {
 // standsForPlan reports whether a run is a placeholder: no pipeline's, but its check shows, or has
 // shown, what planning waits for.
 func standsForPlan(run *v1alpha1.Run) bool {
-	over := run.Result != nil && run.Result.Outcome == v1alpha1.OutcomeSkipped
-	return run.Pipeline == pipelinesascode.Definitions && (run.Unresolved || over)
+	return run.Pipeline == pipelinesascode.Definitions && (run.Unresolved || run.Skipped())
 }
 
 // because lists the pipelines that a command does not start, each with the reason.

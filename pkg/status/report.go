@@ -79,7 +79,7 @@ func more(n int) string {
 }
 
 // failure returns what failed: the first failing task, Tekton's words about it and about the run,
-// and a diagnosis.
+// and an explanation.
 func (r *report) failure(condition *apis.Condition) string {
 	var parts []string
 	failing := r.failing()
@@ -93,7 +93,7 @@ func (r *report) failure(condition *apis.Condition) string {
 		parts = append(parts,
 			fmt.Sprintf(textTaskFailed, r.bounded(line(r.label(first))), because),
 			"<pre>"+r.bounded(pre(withoutHint(c.Message, r.facts)))+"</pre>")
-		parts = append(parts, r.diagnosis(c)...)
+		parts = append(parts, r.explanation(c)...)
 		if !fromControlPlane(c.Reason) {
 			parts = append(parts, r.logOf(first))
 		}
@@ -101,7 +101,7 @@ func (r *report) failure(condition *apis.Condition) string {
 			parts = append(parts, "<p>Failed as well: "+r.bounded(others)+"</p>")
 		}
 	}
-	parts = append(parts, r.diagnosis(condition)...)
+	parts = append(parts, r.explanation(condition)...)
 	if len(r.rows()) > 0 {
 		parts = append(parts, r.ended(condition))
 	}
@@ -140,7 +140,7 @@ func (r *report) ended(condition *apis.Condition) string {
 	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + message + "</p>"
 }
 
-func (r *report) diagnosis(c *apis.Condition) []string {
+func (r *report) explanation(c *apis.Condition) []string {
 	if text := explain(c.Reason, c.Message, r.facts); text != "" {
 		return []string{"<p>" + r.bounded(line(text)) + "</p>"}
 	}

@@ -4,8 +4,7 @@ package status
 
 import (
 	"fmt"
-	"slices"
-	"strings"
+	"regexp"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
@@ -54,7 +53,7 @@ func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	switch {
 	case cause == "":
 		return titleFailed
-	case verdict == v1alpha1.VerdictInfrastructure && isLimit(cause):
+	case verdict == v1alpha1.VerdictInfrastructure && limitCause.MatchString(cause):
 		return fmt.Sprintf(titleLimit, cause)
 	case verdict == v1alpha1.VerdictInfrastructure:
 		return fmt.Sprintf(titleCluster, cause)
@@ -62,14 +61,9 @@ func failedTitle(verdict v1alpha1.Verdict, cause string) string {
 	return fmt.Sprintf(titleFailedBy, cause)
 }
 
-// isLimit reports whether a cause is a rule or a limit of the cluster.
-func isLimit(cause string) bool {
-	return slices.ContainsFunc([]string{causeRefused, causeQuota, causeUnschedulable}, func(limit string) bool {
-		before, after, _ := strings.Cut(limit, "%s")
-		between, _, _ := strings.Cut(after, "%s")
-		return strings.HasPrefix(cause, before) && strings.Contains(cause, between)
-	})
-}
+// limitCause matches the causes that are a rule or a limit of the cluster: causeRefused, causeQuota
+// and causeUnschedulable.
+var limitCause = regexp.MustCompile(`^no quota was left for |^no node had room for | refused `)
 
 // What failed, in a few words: the causes in these titles. Titles that blame the cluster have no
 // task where it does not matter which task met the problem.
@@ -154,7 +148,7 @@ const (
 
 // Who has to act on a check that waits: exactly one of these ends its text.
 const (
-	actNobody         = "You don't need to do anything."
+	actNone           = "You don't need to do anything."
 	actAdministrators = "Ask your cluster administrators to fix this."
 )
 

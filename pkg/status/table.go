@@ -68,11 +68,8 @@ func (r *report) link(task TaskLink) string {
 
 func linkOf(tr *pipelinev1.TaskRun) TaskLink {
 	link := TaskLink{Name: taskName(tr), Pod: tr.Status.PodName}
-	for i := range tr.Status.Steps {
-		if ended := tr.Status.Steps[i].Terminated; ended != nil && ended.ExitCode != 0 {
-			link.FailedStep = tr.Status.Steps[i].Name
-			break
-		}
+	if step := failedStep(&tr.Status); step != nil {
+		link.FailedStep = step.Name
 	}
 	return link
 }

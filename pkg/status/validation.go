@@ -20,8 +20,8 @@ const (
 )
 
 // Validated reports whether all files of .tekton were read for an event of a pull request, so that
-// it says whether they have errors. Of a comment or a re-run only errors count: it may be about
-// some of the pipelines. An approval is about all of them.
+// it says whether they have errors. A comment or a re-run may be about some of the pipelines. So it
+// counts only if it found errors, or if it is an approval, which is about all pipelines.
 func Validated(event *v1alpha1.GitEvent) bool {
 	plan, how := event.Status.Plan, event.Status.Disposition
 	if event.Spec.PullRequest == nil || !plan.Decided() || plan.DefinitionSHA == "" ||
@@ -37,7 +37,7 @@ func Invalid(event *v1alpha1.GitEvent) bool {
 	return slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool { return run.Refused != nil })
 }
 
-// NewestValidated returns the newest event that is Validated; none if there is none.
+// NewestValidated returns a slice with only the newest event that is Validated; nil without one.
 func NewestValidated(events []*v1alpha1.GitEvent) (newest []*v1alpha1.GitEvent) {
 	for _, event := range events {
 		if Validated(event) && (len(newest) == 0 || CompareCommands(event, newest[0]) > 0) {

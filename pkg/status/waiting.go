@@ -18,7 +18,7 @@ import (
 func (in Input) waiting(c *Check, run RunState) {
 	c.State, c.Title = Queued, titleUncreated
 	c.Summary = in.summary(run.Run.Pipeline, saysQueued)
-	c.Text = textUncreated + " " + actNobody
+	c.Text = textUncreated + " " + actNone
 	c.DetailsURL = "" // there is nothing to look at yet
 	wait := run.Wait
 	switch {
@@ -27,10 +27,11 @@ func (in Input) waiting(c *Check, run RunState) {
 	case wait.Reason == fault.ReasonConcurrencyLimit:
 		position, _, _ := strings.Cut(wait.Message, " in the queue")
 		c.Title = titleQueued + since(wait) + ": " + plain(position)
-		c.Text = titleQueued + since(wait) + ": " + slotsText(run) + ". " + actNobody
+		c.Text = titleQueued + since(wait) + ": " + slotsText(run) + ". " + actNone
 		return
 	}
-	subject, cause, act := in.cause(run)
+	subject, cause := in.waitsFor(run)
+	act := actOn(wait)
 	c.Title = fmt.Sprintf(titleWaiting, subject) + since(wait)
 	if act == actAdministrators {
 		cause += " " + waitNotAuthor
@@ -54,7 +55,7 @@ func actOn(wait *v1alpha1.Wait) string {
 	if wait.Class == fault.Operator.String() {
 		return actAdministrators
 	}
-	return actNobody
+	return actNone
 }
 
 // ofPlan reports whether a run is a placeholder whose check shows what planning waits for.
@@ -80,38 +81,36 @@ func slotsText(run RunState) string {
 	all := strings.Split(names, ", ")
 	for i, part := range all {
 		name, more, _ := strings.Cut(part, " ")
-		all[i] = strings.TrimSpace(fmt.Sprintf("[%s](%s) %s", plain(name), target(run.Links.Other(name)), plain(more)))
+		all[i] = strings.TrimSpace(linked(run.Links, name) + " " + plain(more))
 	}
 	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
 }
 
-// cause returns who or what must change before the run can be created, why it cannot be created
-// now, and who has to act.
-func (in Input) cause(run RunState) (subject, cause, act string) {
+// waitsFor returns who or what must change before the run can be created, and why it cannot be
+// created now.
+func (in Input) waitsFor(run RunState) (subject, cause string) {
 	wait, service := run.Wait, git.ServiceName(&in.Event.Spec)
-	act = actOn(wait)
 	switch wait.Reason {
 	case fault.ReasonQuota:
 		if name := quotaName(wait.Message); name != "" {
-			return "quota " + name, fmt.Sprintf(waitQuotaNamed, name), act
+			return "quota " + name, fmt.Sprintf(waitQuotaNamed, name)
 		}
-		return "quota", waitQuota, act
+		return "quota", waitQuota
 	case fault.ReasonRateLimited, fault.ReasonSecondaryRateLimited:
 		if !run.Run.Unresolved || ofPlan(run) {
-			return service, fmt.Sprintf(waitRateLimit, service), act
+			return service, fmt.Sprintf(waitRateLimit, service)
 		}
 	case fault.ReasonCredentialsRefused, fault.ReasonPermissionMissing, fault.ReasonGitGone, fault.ReasonGitMoved,
 		fault.ReasonCredentialsMissing, fault.ReasonCredentialsInvalid, fault.ReasonInstallationGone:
-		return "access to " + service, fmt.Sprintf(waitAccess, service), act
+		return "access to " + service, fmt.Sprintf(waitAccess, service)
 	}
 	switch {
 	case wait.Class == fault.Operator.String():
-		return waitingForAdministrators(run, act)
+		return "your cluster administrators", correction(run)
 	case run.Run.Unresolved && !ofPlan(run):
-		return "what the pipeline refers to", waitReference, act
+		return "what the pipeline refers to", waitReference
 	}
-	subject, cause = transient(run, service)
-	return subject, cause, act
+	return transient(run, service)
 }
 
 // transient returns what is expected to work again by itself.
@@ -134,16 +133,15 @@ func transient(run RunState, service string) (subject, cause string) {
 	return "the cluster", waitCluster
 }
 
-// waitingForAdministrators returns what only people with access to the cluster can correct.
-func waitingForAdministrators(run RunState, act string) (subject, cause, then string) {
-	const subjectAdministrators = "your cluster administrators"
+// correction returns what only people with access to the cluster can correct.
+func correction(run RunState) string {
 	switch run.Wait.Reason {
 	case fault.ReasonForbidden:
-		return subjectAdministrators, fmt.Sprintf(waitForbidden, run.Run.Namespace), act
+		return fmt.Sprintf(waitForbidden, run.Run.Namespace)
 	case fault.ReasonSecretMissing:
-		return subjectAdministrators, waitKey, act
+		return waitKey
 	case fault.ReasonNamespaceMissing:
-		return subjectAdministrators, fmt.Sprintf(waitNamespace, run.Run.Namespace), act
+		return fmt.Sprintf(waitNamespace, run.Run.Namespace)
 	}
-	return subjectAdministrators, waitOperator, act
+	return waitOperator
 }

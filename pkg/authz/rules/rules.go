@@ -149,8 +149,8 @@ func (cancels) why() string {
 	return "The author of the comment has write access to this repository or is in OWNERS, so may cancel runs."
 }
 
-// asksWhy allows /why to each user who may start runs. Who has written the pull request does
-// not matter.
+// asksWhy allows /why to each user who may start runs. The author of the pull request does not
+// matter.
 type asksWhy struct{}
 
 func (asksWhy) decides(in Input) (Verdict, Question, bool) {

@@ -35,9 +35,6 @@ type Limits struct {
 	Setting string
 }
 
-// ReasonOverLimit is the reason of the Invalid fault of a PipelineRun that exceeds a limit.
-const ReasonOverLimit = "AboveCeiling"
-
 // Check returns an Invalid fault for a PipelineRun that exceeds any of the limits. Everything that
 // the run refers to has to be inlined. The message names the file that defines the run, the field,
 // the limit and the setting.
@@ -54,7 +51,7 @@ func Check(run *pipelinev1.PipelineRun, file string, pace func(time.Duration) er
 	}
 	var tree map[string]any
 	if err := convert(run, &tree); err != nil {
-		return fault.Invalidf(ReasonOverLimit, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
+		return fault.Invalidf(fault.ReasonOverLimit, "%s: it cannot be checked against %s: %w", file, all[0].Setting, err)
 	}
 	for _, limits := range all {
 		if limits.PodSecurity != "" {
@@ -69,7 +66,7 @@ func Check(run *pipelinev1.PipelineRun, file string, pace func(time.Duration) er
 		w := walk{rules: rules}
 		w.mapping("", map[string]any{"metadata": tree["metadata"], "spec": tree["spec"]})
 		if w.found != "" {
-			return fault.Invalidf(ReasonOverLimit, "%s: %s. This limit is set in %s", file, w.found, limits.Setting)
+			return fault.Invalidf(fault.ReasonOverLimit, "%s: %s. This limit is set in %s", file, w.found, limits.Setting)
 		}
 	}
 	return nil

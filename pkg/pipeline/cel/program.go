@@ -106,11 +106,7 @@ func (e *Environment) plain(message string) string {
 		known = append(known, macro.Function())
 	}
 	slices.Sort(known)
-	said := parts[1] + " is not defined"
-	if hint := text.DidYouMean(parts[1], known); hint != "" {
-		said += "." + hint
-	}
-	return said
+	return parts[1] + " is not defined" + text.DidYouMean(parts[1], known)
 }
 
 // Boolean reports whether the expression may be true or false, as far as that is known before it is

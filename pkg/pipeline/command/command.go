@@ -66,7 +66,7 @@ func (c *Command) EventType() string {
 // Parse returns the command of a comment, or nil. prefix is the Repository's setting for the word
 // that commands begin with: with "ci" the command /test is written "/ci test". With an invalid
 // prefix (see Prefix) there are no commands. onCommit is true for a comment on a commit. Commands
-// there may name a branch or a tag; /ok-to-test and /why are none there.
+// there may name a branch or a tag. /ok-to-test and /why are not commands there.
 //
 // Commands of one kind are merged: "/test a" and "/test b" on two lines are "/test a b"; together
 // with "/test" they are "/test". The error is Invalid and written for the comment's author:

@@ -3,6 +3,7 @@
 package match
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -79,30 +80,22 @@ func notFound(key string) string {
 	for i := range known {
 		known[i] = short(known[i])
 	}
-	said := shorten(short(key)) + " does not exist"
-	if meant := text.DidYouMean(short(key), known); meant != "" {
-		return said + "." + meant
-	}
-	return said
+	return shorten(short(key)) + " does not exist" + text.DidYouMean(short(key), known)
 }
 
 // noEvent says which entry of on-event is no event, or "".
 func noEvent(entries []string) string {
 	for _, entry := range entries {
-		if slices.Contains(events(), entry) {
-			continue
+		if !slices.Contains(events(), entry) {
+			return "no event is called " + shorten(entry) +
+				cmp.Or(text.DidYouMean(entry, events()), " (events: "+strings.Join(events(), ", ")+")")
 		}
-		said := "no event is called " + shorten(entry)
-		if meant := text.DidYouMean(entry, events()); meant != "" {
-			return said + "." + meant
-		}
-		return said + " (events: " + strings.Join(events(), ", ") + ")"
 	}
 	return ""
 }
 
 // Lint returns the annotations that have no effect, sorted by their keys. It does not judge values
-// with placeholders, and values that Select refuses anyway.
+// with placeholders or values that Select refuses anyway.
 func Lint(annotations map[string]string) []Finding {
 	var all []Finding
 	add := func(key, says string) {

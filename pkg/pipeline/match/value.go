@@ -65,7 +65,7 @@ const quotes = "'\"`‘’“”"
 // hint returns what to add to the reason for a value that does not match. It says that quotes are
 // part of an entry, or how to write a list instead of one word with commas.
 func hint(annotations map[string]string, name string) string {
-	value, short := strings.TrimSpace(annotations[name]), strings.TrimPrefix(name, pipelinesascode.GroupName+"/")
+	value := strings.TrimSpace(annotations[name])
 	inner, isList := strings.CutPrefix(value, "[")
 	entries := outsideBraces(value)
 	if isList {
@@ -80,11 +80,11 @@ func hint(annotations map[string]string, name string) string {
 	}
 	switch {
 	case quoted:
-		return fmt.Sprintf("; the quotes within %s are part of its entries: write %s", short, show(entries))
+		return fmt.Sprintf("; the quotes within %s are part of its entries: write %s", short(name), show(entries))
 	case isList || len(entries) < 2:
 		return ""
 	}
-	return fmt.Sprintf("; %s looks like a list without brackets: write %s", short, show(entries))
+	return fmt.Sprintf("; %s looks like a list without brackets: write %s", short(name), show(entries))
 }
 
 // eventHint is hint for on-event, and says which entry is no event.

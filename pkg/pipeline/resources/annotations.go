@@ -10,6 +10,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/tracecontext"
 )
 
@@ -21,11 +22,8 @@ const (
 	// controllerInfo tells PaC's tools which objects configure the controller: the names PaC has by
 	// default.
 	controllerInfo = `{"name":"default","configmap":"pipelines-as-code","secret":"pipelines-as-code-secret", "gRepo": "pipelines-as-code"}`
-	// providerGitHub and publicGitHub tell an Enterprise Server by its host.
-	providerGitHub = "github"
-	publicGitHub   = "github.com"
-	// providerGitLab names projects by ids.
-	providerGitLab = "gitlab"
+	// publicGitHub is the host of GitHub; every other host is an Enterprise Server's.
+	publicGitHub = "github.com"
 )
 
 // runAnnotations are the annotations that PaC's users and tools read, raw, and the run's
@@ -66,7 +64,7 @@ func runAnnotations(in RunInput) map[string]string {
 	if spec.PullRequest != nil {
 		known[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)
 	}
-	if spec.Provider == providerGitLab {
+	if spec.Provider == git.GitLab { // it names projects by ids
 		known[pipelinesascode.TargetProjectID] = strconv.FormatInt(spec.Project.ID, 10)
 		known[pipelinesascode.SourceProjectID] = strconv.FormatInt(sourceProject(spec), 10)
 	}
@@ -97,7 +95,7 @@ func sourceProject(spec *v1alpha1.GitEventSpec) int64 {
 
 // enterpriseURL is the base URL of a GitHub Enterprise Server, "" for other services.
 func enterpriseURL(spec *v1alpha1.GitEventSpec) string {
-	if spec.Provider != providerGitHub || spec.Host == publicGitHub {
+	if spec.Provider != git.GitHub || spec.Host == publicGitHub {
 		return ""
 	}
 	return "https://" + spec.Host

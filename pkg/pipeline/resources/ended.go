@@ -48,7 +48,8 @@ func Named(run *metav1.ObjectMeta, installation string) bool {
 	return named && (run.Name == first || run.Name == laterName(run, first))
 }
 
-// laterName returns the name that the PipelineRun of an attempt has after the first one.
+// laterName returns the name of a PipelineRun whose label says that it is a later attempt. For
+// other PipelineRuns it returns the first name.
 func laterName(run *metav1.ObjectMeta, first string) string {
 	attempt, err := strconv.Atoi(run.Labels[plumbline.AttemptLabel])
 	if err != nil || attempt < 2 || attempt > 1+v1alpha1.MaxInfrastructureRetries {

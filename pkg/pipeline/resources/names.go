@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// maxBase is how much of an author's name a PipelineRun's name keeps: with a dash and the hash
-	// it has at most 63 bytes, which is what Tekton accepts and what fits a label.
-	maxBase = 49
-	// maxRunName is what fits a label.
-	maxRunName = 63
+	// maxRunName is what Tekton accepts and what fits a label.
+	maxRunName = validation.LabelValueMaxLength
+	// maxBase is how much of an author's name a PipelineRun's name keeps, next to a dash and the
+	// hash.
+	maxBase = maxRunName - 1 - hashLength
 	// hashLength is how many base32 characters (5 bits each) tell names apart.
 	hashLength = 13
 	// gitAuthPrefix starts the names of git-auth secrets; PaC's users filter by it.

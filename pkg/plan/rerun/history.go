@@ -33,7 +33,7 @@ func NewHistory(sha string, all []history.Record) *History {
 		for i := range event.Status.Runs {
 			run := &event.Status.Runs[i]
 			if run.Skipped() {
-				continue // it is none
+				continue // no PipelineRun was planned
 			}
 			if known := h.latest[run.Pipeline]; known == nil || !known.running() {
 				h.latest[run.Pipeline] = &latestRun{event: event, run: run, name: run.Pipeline}

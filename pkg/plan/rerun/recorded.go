@@ -160,7 +160,7 @@ func newestRuns(list []history.Record) []latestRun {
 		for i := range record.Event.Status.Runs {
 			run := &record.Event.Status.Runs[i]
 			if run.Skipped() {
-				continue // it is none
+				continue // no PipelineRun was planned
 			}
 			one := latestRun{event: record.Event, run: run, name: definedName(record.Event, run)}
 			if push := pushOf(list, record.Event, one.name); push != nil {

@@ -221,7 +221,7 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 // noteBody returns the text of a note, as Pipelines-as-Code writes it.
 func noteBody(m marks, c status.Check) string {
 	name, title := text.OneLine(c.Name, maxField, text.Runes), text.OneLine(c.Title, maxField, text.Runes)
-	body := m.String() + "\n**" + escape(name) + "** has " + inert(title)
+	body := m.String() + "\n**" + escapeName(name) + "** has " + escapeTitle(title)
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}
@@ -239,12 +239,13 @@ func noteBody(m marks, c status.Check) string {
 // author's words.
 var commandPattern = regexp.MustCompile(`(?m)^([\s>]*)/`)
 
-// inert makes a title mention no user and be no HTML. It may have Markdown of its own.
-func inert(title string) string {
+// escapeTitle escapes a title, so that it is neither HTML nor a mention of a user. Its own Markdown
+// stays.
+func escapeTitle(title string) string {
 	return strings.NewReplacer("@", "@\u200b", "<", "&lt;").Replace(title)
 }
 
-// escape escapes a pipeline's name, so that it is neither markup nor a mention of a user.
-func escape(words string) string {
+// escapeName escapes a pipeline's name, so that it is neither markup nor a mention of a user.
+func escapeName(words string) string {
 	return strings.NewReplacer("@", "@\u200b", "<", "&lt;", "*", `\*`, "`", "\\`", "[", `\[`).Replace(words)
 }

@@ -2,14 +2,14 @@
 
 package text
 
-// DidYouMean returns a question with the known name that a misspelt one most likely means, with a
-// space in front; "" if no known name is similar. It follows a sentence about the misspelt name.
+// DidYouMean returns what follows a sentence about a misspelt name: a full stop, and a question
+// with the known name that it most likely means. It returns "" if no known name is similar.
 func DidYouMean(name string, known []string) string {
 	meant := Nearest(name, known)
 	if meant == "" {
 		return ""
 	}
-	return " Did you mean " + meant + "?"
+	return ". Did you mean " + meant + "?"
 }
 
 // Nearest returns the known name that a misspelt one most likely means, or "". The two differ in at

@@ -78,7 +78,7 @@ func (p *payloadPush) check() error {
 		return err
 	}
 	switch {
-	case !p.tag() && !strings.HasPrefix(p.Ref, "refs/heads/"):
+	case !p.tag() && !strings.HasPrefix(p.Ref, branchPrefix):
 		return fault.Ignoredf(reasonUnsupportedRef, "a push to %s is to neither a branch nor a tag", p.Ref)
 	case p.Deleted || (p.After != "" && provider.IsZero(p.After)):
 		return fault.Ignoredf(reasonDeleted, "%s was deleted", p.Ref)

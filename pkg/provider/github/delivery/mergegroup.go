@@ -16,7 +16,6 @@ import (
 const (
 	eventMergeGroup       = "merge_group"
 	actionChecksRequested = "checks_requested"
-	heads                 = "refs/heads/"
 )
 
 // payloadMergeGroup is a commit that the merge queue has made of its base branch and one or more
@@ -56,7 +55,8 @@ func decodeMergeGroup(body []byte) (*v1alpha1.GitEventSpec, error) {
 	group := p.MergeGroup
 	spec.Trigger, spec.EventType, spec.Action = v1alpha1.TriggerMergeGroup, eventMergeGroup, p.Action
 	spec.SHA, spec.Before, spec.Sender = group.HeadSHA, group.BaseSHA, p.Sender.Login
-	spec.BaseRef, spec.HeadRef = strings.TrimPrefix(group.BaseRef, heads), strings.TrimPrefix(group.HeadRef, heads)
+	spec.BaseRef = strings.TrimPrefix(group.BaseRef, branchPrefix)
+	spec.HeadRef = strings.TrimPrefix(group.HeadRef, branchPrefix)
 	spec.HeadURL = p.Repository.HTMLURL
 	if commit := group.HeadCommit; commit != nil && commit.ID == group.HeadSHA {
 		spec.Body = commit.Timestamp.identity()
@@ -78,7 +78,7 @@ func (p *payloadMergeGroup) check() error {
 		return payload.Missing("merge_group.base_sha")
 	case !strings.HasPrefix(group.HeadRef, git.MergeQueues):
 		return payload.Missing("merge_group.head_ref")
-	case !strings.HasPrefix(group.BaseRef, heads):
+	case !strings.HasPrefix(group.BaseRef, branchPrefix):
 		return payload.Missing("merge_group.base_ref")
 	case p.Sender == nil:
 		return payload.Missing("sender")

@@ -2,10 +2,17 @@
 
 package delivery
 
-import "regexp"
+import (
+	"regexp"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
+)
 
 // Name is GitEventSpec.provider of the events this package decodes.
-const Name = "github"
+const Name = git.GitHub
+
+// branchPrefix starts the ref of a branch.
+const branchPrefix = "refs/heads/"
 
 // GitHub's own alphabets: names become parts of API paths.
 var (

@@ -135,7 +135,7 @@ func (p *payloadRerun) locate(
 		if len(branch) > payload.MaxRef || text.Clean(branch) != branch {
 			return payload.Missing("check_suite.head_branch")
 		}
-		spec.BaseRef, spec.HeadRef, spec.HeadURL = "refs/heads/"+branch, "refs/heads/"+branch, p.Repository.HTMLURL
+		spec.BaseRef, spec.HeadRef, spec.HeadURL = branchPrefix+branch, branchPrefix+branch, p.Repository.HTMLURL
 	}
 	for _, pull := range pulls {
 		known := slices.Contains(spec.Rerun.Pulls, pull.Number)

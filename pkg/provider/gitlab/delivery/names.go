@@ -6,10 +6,12 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 // Name is GitEventSpec.provider of the events this package decodes.
-const Name = "gitlab"
+const Name = git.GitLab
 
 // IDPrefix is the prefix of an account's id where a payload has no username. Usernames have no
 // colon.

@@ -152,7 +152,7 @@ func (l *Log) attempts(
 	var events []hookEvent
 	resp, err := l.call(
 		http.MethodGet,
-		fmt.Sprintf("%s/hooks/%d/events", l.path, hook),
+		l.hookPath(hook)+"/events",
 		&events,
 		gl.WithContext(ctx),
 		api.Query(wanted),
@@ -206,7 +206,7 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	}
 	_, err := l.call(
 		http.MethodPost,
-		fmt.Sprintf("%s/hooks/%d/events/%d/resend", l.path, hook, attempt),
+		fmt.Sprintf("%s/events/%d/resend", l.hookPath(hook), attempt),
 		&answer,
 		gl.WithContext(ctx),
 	)

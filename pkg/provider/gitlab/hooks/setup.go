@@ -95,7 +95,8 @@ func triggers() map[string]bool {
 
 // Put adds the project's webhook with this URL, or corrects it: its triggers and its secret token.
 // GitLab never shows a secret token, so it is always sent. created reports whether there was none.
-// GitLab accepts two webhooks with one URL: of calls at the same time, the lowest ID stays.
+// GitLab accepts two webhooks with one URL. So a second one that this call and another have added
+// at the same time is deleted: the one with the lowest ID stays.
 func (l *Log) Put(ctx context.Context, address, secret string) (created bool, err error) {
 	known, err := l.oldest(ctx, address)
 	if err != nil {
@@ -119,7 +120,7 @@ func (l *Log) Put(ctx context.Context, address, secret string) (created bool, er
 	return false, err
 }
 
-// oldest returns the lowest ID of the project's webhooks with this URL; 0 if there is none.
+// oldest returns the lowest ID of the project's webhooks with this URL, 0 if there is none.
 func (l *Log) oldest(ctx context.Context, address string) (id int64, err error) {
 	known, err := l.Hooks(ctx)
 	for _, h := range known {
@@ -141,7 +142,7 @@ func (l *Log) set(ctx context.Context, id int64, address, secret string) (int64,
 	const what = "setting the project's webhook"
 	method, path := http.MethodPost, l.path+"/hooks"
 	if id > 0 {
-		method, path = http.MethodPut, l.hook(id)
+		method, path = http.MethodPut, l.hookPath(id)
 	}
 	var hook struct {
 		ID int64 `json:"id"`
@@ -161,15 +162,15 @@ func (l *Log) set(ctx context.Context, id int64, address, secret string) (int64,
 
 // remove deletes a webhook. One that is gone is no error.
 func (l *Log) remove(ctx context.Context, id int64) error {
-	_, err := l.call(http.MethodDelete, l.hook(id), nil, gl.WithContext(ctx))
+	_, err := l.call(http.MethodDelete, l.hookPath(id), nil, gl.WithContext(ctx))
 	if err != nil && provider.StatusCode(err) != http.StatusNotFound {
 		return provider.Failed("deleting the second webhook with the same URL", err)
 	}
 	return nil
 }
 
-// hook is the path of a webhook.
-func (l *Log) hook(id int64) string { return fmt.Sprintf("%s/hooks/%d", l.path, id) }
+// hookPath returns the path of a webhook in GitLab's API.
+func (l *Log) hookPath(id int64) string { return fmt.Sprintf("%s/hooks/%d", l.path, id) }
 
 // sameAddress reports whether two URLs lead to the same place.
 func sameAddress(a, b string) bool {

@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -155,8 +156,7 @@ func failedSteps(t *pipelinev1.TaskRun) (steps []failedStep) {
 		return nil
 	}
 	for _, s := range t.Status.Steps {
-		if s.Terminated == nil || s.Terminated.ExitCode == 0 || s.TerminationReason == "Skipped" ||
-			s.TerminationReason == "Continued" {
+		if !status.StepFailed(&s) {
 			continue
 		}
 		step := failedStep{
