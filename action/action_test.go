@@ -43,7 +43,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// echo is a plumb that prints its arguments, one a line.
+// echo is a plumb that prints each argument in angle brackets.
 const echo = "#!/bin/sh\nprintf '<%s>' \"$@\"\n"
 
 func write(t *testing.T, path, text string) {
@@ -52,7 +52,7 @@ func write(t *testing.T, path, text string) {
 	must(t, os.WriteFile(path, []byte(text), 0o700)) // #nosec G306 -- some are programs
 }
 
-// repository is a Git repository on branch topic with one pipeline.
+// repository makes a Git repository on branch topic with one pipeline, and returns its directory.
 func repository(t *testing.T, annotation string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,9 +76,8 @@ spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busy
 	return dir
 }
 
-// The files that GitHub and pre-commit read name scripts that exist and inputs that the script
-// reads.
-func TestMetadata(t *testing.T) {
+// The files are read by GitHub and pre-commit.
+func TestMetadataNamesScriptsAndInputsThatExist(t *testing.T) {
 	var action struct {
 		Inputs map[string]struct{ Description, Default string }
 		Runs   struct {
@@ -125,8 +124,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// The arguments come from the workflow's event and the action's inputs.
-func TestPlanArguments(t *testing.T) {
+func TestPlanTakesArgumentsFromEventAndInputs(t *testing.T) {
 	bin := t.TempDir()
 	write(t, filepath.Join(bin, "plumb"), echo)
 	path := "PATH=" + bin + ":" + os.Getenv("PATH")
@@ -144,8 +142,7 @@ func TestPlanArguments(t *testing.T) {
 	}
 }
 
-// A release is used only if its file has the published checksum.
-func TestDownload(t *testing.T) {
+func TestDownloadedReleaseNeedsItsChecksum(t *testing.T) {
 	name := "plumb-" + runtime.GOOS + "-" + runtime.GOARCH
 	releases, cache := t.TempDir(), t.TempDir()
 	sums := fmt.Sprintf("%x  %s\n%x  other-%s\n", sha256.Sum256([]byte(echo)), name, sha256.Sum256(nil), name)
@@ -170,9 +167,8 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// The hook builds plumb from this repository. It passes a right pipeline, and refuses a warning. It
-// also works during a rebase.
-func TestHook(t *testing.T) {
+// The hook builds plumb from this repository. It also works during a rebase.
+func TestHookRefusesWarnings(t *testing.T) {
 	env := []string{"RUNNER_TEMP=" + t.TempDir(), "PLUMB_VERSION=source"}
 	for annotation, want := range map[string]int{"on-target-branch": 0, "on-target-brunch": 1} {
 		dir := repository(t, annotation)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// hack/release.sh refuses these before it builds anything: the builds take minutes.
-func TestReleaseRefuses(t *testing.T) {
+// A build takes minutes, so mistakes are reported first.
+func TestReleaseRefusesBeforeItBuilds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ version, before, says string }{
 		"no version":                  {"", "", "VERSION: is not set"},

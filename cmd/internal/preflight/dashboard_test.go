@@ -23,7 +23,7 @@ func ingress(host, service string, tls bool) *networkingv1.Ingress {
 	return i
 }
 
-func TestDashboard(t *testing.T) {
+func TestDashboardProposesTheURLOfAnIngress(t *testing.T) {
 	for name, test := range map[string]struct {
 		ingress *networkingv1.Ingress
 		data    map[string]string

@@ -13,10 +13,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
-// releaseAnnotation is Helm's: each object that it installs has the name of the release.
+// releaseAnnotation has the name of the release on each object that Helm installs.
 const releaseAnnotation = "meta.helm.sh/release-name"
 
-// The files of config/ with rights.
+// The files of config/ with the rights of both components.
 const (
 	clusterRoles = "config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
 	roles        = "config/230-roles.yaml -f config/240-rolebindings.yaml"
@@ -48,7 +48,8 @@ func (c *Checker) apply(ctx context.Context, files string) string {
 	return fmt.Sprintf("helm upgrade %s <chart of this version> -n %s -f values.yaml", release, c.Namespace)
 }
 
-// unread returns a finding about what this account could not read. Its rights are in files.
+// unread returns a finding about an object that could not be read. The rights to read it are in
+// files.
 func (c *Checker) unread(ctx context.Context, object string, err error, rights, files string) Finding {
 	if !refused(err) {
 		return unknown(object, err, tryAgain)

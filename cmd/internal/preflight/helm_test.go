@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// What Helm installed, Helm repairs: `kubectl apply -f config/` would take its objects over.
+// Only Helm may repair its release: `kubectl apply -f config/` would take its objects over.
 func TestRemediesNameHelmRelease(t *testing.T) {
 	const upgrade = "helm upgrade ci <chart of this version> -n plumbline -f values.yaml"
 	settings := func(annotations map[string]string) *corev1.ConfigMap {

@@ -18,7 +18,8 @@ import (
 // namespaces are listed, each of them needs a binding.
 const narrowed = "-secrets"
 
-// optional ends the names of roles without which only something is missing that checks then name.
+// optional ends the names of roles that may be left out: checks on commits then say what is
+// missing.
 const optional = "-logs"
 
 // rights checks each right of the component's roles for this account. Every account may do that
@@ -57,14 +58,14 @@ type granted struct {
 func (c *Checker) right(ctx context.Context, of granted, group, resource string) []Finding {
 	role, rule := of.role, of.rule
 	object, namespace := role.kind+" "+role.name, ""
-	files, suffix := clusterRoles, ""
+	files, alternative := clusterRoles, ""
 	if len(of.listed) > 0 {
-		suffix = ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does" +
+		alternative = ", or bind the ClusterRoles in each of these namespaces as config/optional/namespaces.yaml does" +
 			" (with Helm: the value rbac.namespaces)"
 	}
 	if role.kind == "Role" {
 		object, namespace = role.kind+" "+c.Namespace+"/"+role.name, c.Namespace
-		files, suffix = roles, ""
+		files, alternative = roles, ""
 	}
 	names := rule.ResourceNames
 	if len(names) == 0 {
@@ -111,7 +112,7 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 				qualified(group, resource),
 				some(slices.Compact(where), maxNamed, ", "),
 			),
-			Remedy: c.apply(ctx, files) + suffix,
+			Remedy: c.apply(ctx, files) + alternative,
 		},
 	}
 }

@@ -13,8 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 )
 
-// The first line says which event was planned.
-func TestHeadline(t *testing.T) {
+func TestFirstLineSaysWhichEventWasPlanned(t *testing.T) {
 	shared := topic(t, nil)
 	save(t, shared, "github/pull-synchronize-branch.json", githubHeaders+"pull_request")
 	shared.Commit("Save a delivery")
@@ -39,7 +38,7 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-func TestHeadlineOfMergeQueue(t *testing.T) {
+func TestFirstLineNamesMergeQueue(t *testing.T) {
 	repo := topic(t, nil)
 	save(t, repo, "github/merge-group-requested.json", githubHeaders+"merge_group")
 	got := plumb(t.Context(), repo.Dir, "", "plan", "--payload=payload.json", "--headers=headers.txt")
@@ -48,8 +47,8 @@ func TestHeadlineOfMergeQueue(t *testing.T) {
 	}
 }
 
-// On a terminal, lines are wrapped below themselves, and answers and carets have colors.
-func TestTerminal(t *testing.T) {
+// Answers, errors and carets have colors.
+func TestPlanWrapsAndColorsOnATerminal(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/a.yaml": run("a", "on-event: '[push'", "on-target-branch: main")})
 	var out, said bytes.Buffer
 	code := Run(t.Context(), Process{
@@ -72,8 +71,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// The author of a pull request may be an untrusted user; the others may write.
-func TestAuthor(t *testing.T) {
+// All other users may write.
+func TestGivenAuthorIsUntrusted(t *testing.T) {
 	repo := topic(t, nil)
 	repo.Git("checkout", "--quiet", "main")
 	repo.Git("checkout", "--quiet", "-b", "other")
@@ -94,21 +93,12 @@ func TestAuthor(t *testing.T) {
 	}
 }
 
-func TestMatrix(t *testing.T) {
+func TestMatrixShowsWhatEachEventStarts(t *testing.T) {
 	repo := topic(t, map[string]string{
 		".tekton/z.yaml": run("z", `on-event: "[push]"`, "on-target-branch: main", "on-labels: x"),
 	})
-	got := plumb(
-		t.Context(),
-		repo.Dir,
-		"",
-		"plan",
-		"--matrix",
-		"-o=wide",
-		"--comment=/deploy",
-		"--label=ready",
-		"--tag=v2",
-	)
+	args := []string{"plan", "--matrix", "-o=wide", "--comment=/deploy", "--label=ready", "--tag=v2"}
+	got := plumb(t.Context(), repo.Dir, "", args...)
 	want := `PULL REQUEST  Pull request topic → main, github.com/acme/app, 3 changed files (1 uncommitted)
 PUSH          Push of topic to main, github.com/acme/app, 3 changed files (1 uncommitted)
 TAG           Push of tag v2, github.com/acme/app, 1 changed file (1 uncommitted)
@@ -125,11 +115,8 @@ z         .tekton/z.yaml       no            yes   no   no       no
 Assumed: the branch has no open pull request.
 Assumed: dev may write to the repository, so no approval is needed.
 `
-	if diff := cmp.Diff(
-		want,
-		got.event+got.out,
-	); diff != "" || got.code != exitOK ||
-		strings.Count(got.said, "warning") != 1 {
+	diff := cmp.Diff(want, got.event+got.out)
+	if diff != "" || got.code != exitOK || strings.Count(got.said, "warning") != 1 {
 		t.Errorf("exit %d: %s (-want +got):\n%s", got.code, got.said, diff)
 	}
 	if got = plumb(t.Context(), repo.Dir, "", "plan", "--matrix", "--comment=/test biuld"); got.code != exitAuthor ||
@@ -145,8 +132,7 @@ Assumed: dev may write to the repository, so no approval is needed.
 	}
 }
 
-// On the default branch, the event is a push.
-func TestDefaultBranch(t *testing.T) {
+func TestPlanOnDefaultBranchIsAPush(t *testing.T) {
 	repo := topic(t, nil)
 	repo.Git("checkout", "--quiet", "main")
 	got := plumb(t.Context(), repo.Dir, "", "plan")
@@ -157,8 +143,7 @@ func TestDefaultBranch(t *testing.T) {
 	}
 }
 
-// What has no effect is a warning, and a mistake with --strict.
-func TestLint(t *testing.T) {
+func TestWhatHasNoEffectIsAWarningAndFailsWithStrict(t *testing.T) {
 	repo := topic(t, map[string]string{".tekton/a.yaml": run("a", `on-event: "[pull-request]"`, "on-target-branches: main",
 		`on-label: "{{ revisoin }}"`)})
 	want := []string{
@@ -183,8 +168,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Shells complete branches, tags and pipelines, and never files for what is no file.
-func TestCompletion(t *testing.T) {
+// Files are completed only for flags that name files.
+func TestCompletionNamesBranchesTagsAndPipelines(t *testing.T) {
 	repo := topic(t, nil)
 	repo.Git("tag", "v1")
 	for args, want := range map[string]string{
@@ -201,8 +186,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// The help lists flags under headings, and says every default in the same way.
-func TestHelpOfPlan(t *testing.T) {
+func TestHelpOfPlanGroupsFlagsAndNamesDefaults(t *testing.T) {
 	got := plumb(t.Context(), t.TempDir(), "", "plan", "--help")
 	at := 0
 	for _, part := range []string{"\nEvent:\n", "--base branch", "--author login", "\nRecorded delivery:\n", "--payload file",

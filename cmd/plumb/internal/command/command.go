@@ -37,7 +37,7 @@ type Process struct {
 	Dir      string
 	In       io.Reader
 	Out, Err io.Writer
-	// Terminal returns what a stream is shown on; nil asks the system.
+	// Terminal returns what a stream is shown on; nil means terminal.Of.
 	Terminal func(io.Writer) terminal.Terminal
 	// Version is set by a release build.
 	Version string

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 )
 
-// completeFlags tells shells the values of flags: fixed ones, and names of the working tree.
+// completeFlags registers the completions of flags: fixed values, and names of the working tree.
 func (w *planner) completeFlags(c *cobra.Command) {
 	functions := map[string]cobra.CompletionFunc{
 		"output":     cobra.FixedCompletions(outputs(), cobra.ShellCompDirectiveNoFileComp),

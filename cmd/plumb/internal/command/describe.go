@@ -27,11 +27,11 @@ func (w *planner) describe(
 	files *settings.Settings,
 ) (delivery.Described, error) {
 	e := delivery.Described{
-		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: w.who(tree), Author: w.author,
+		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: w.causer(tree), Author: w.author,
 		DefaultBranch: tree.DefaultBranch(ctx), Number: w.pullNumber(), Labels: w.labels,
 		Comment: w.comment(), Key: cmp.Or(w.key, delivery.Key),
 	}
-	if w.asked != nil && e.Kind != delivery.Labeled {
+	if w.column != nil && e.Kind != delivery.Labeled {
 		e.Labels = nil
 	}
 	if err := w.locate(ctx, tree, files, &e); err != nil {
@@ -58,8 +58,8 @@ func (w *planner) comment() string {
 	return w.comments[0]
 }
 
-// who returns the user who causes the event. A pull request is opened by its author.
-func (w *planner) who(tree *worktree.Tree) string {
+// causer returns the user who causes the event. The author of a pull request opens it.
+func (w *planner) causer(tree *worktree.Tree) string {
 	if w.kind() == delivery.Opened {
 		return cmp.Or(w.sender, w.author, login(tree.Head))
 	}
@@ -68,8 +68,8 @@ func (w *planner) who(tree *worktree.Tree) string {
 
 func (w *planner) kind() delivery.Kind {
 	switch {
-	case w.asked != nil:
-		return *w.asked
+	case w.column != nil:
+		return *w.column
 	case w.given("push"):
 		return delivery.Pushed
 	case w.given("tag"):
@@ -153,7 +153,7 @@ func withoutUser(address string) string { return userOfURL.ReplaceAllString(addr
 // onDefaultBranch reports whether no flag describes the event, and no pull request can come from
 // the branch that is checked out.
 func (w *planner) onDefaultBranch(tree *worktree.Tree, e delivery.Described) bool {
-	return e.Kind == delivery.Opened && w.asked == nil && w.anyGiven("base", "head", "author", "number") == "" &&
+	return e.Kind == delivery.Opened && w.column == nil && w.anyGiven("base", "head", "author", "number") == "" &&
 		tree.Branch == e.DefaultBranch && e.HeadURL == e.URL
 }
 
@@ -192,7 +192,7 @@ func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *deli
 		return tree.CheckRef(ctx, "refs/tags/", e.Base)
 	}
 	e.Base = w.push
-	if w.asked != nil {
+	if w.column != nil {
 		e.Base = cmp.Or(w.push, e.DefaultBranch)
 	}
 	if w.push == currentBranch {

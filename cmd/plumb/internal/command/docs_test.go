@@ -175,11 +175,8 @@ func TestFirstExamples(t *testing.T) {
 
 // The README shows an answer of plumb.md.
 func TestReadmeShowsAnswer(t *testing.T) {
-	readme, page := string(
-		read(t, filepath.Join(docs, "..", "README.md")),
-	), string(
-		read(t, filepath.Join(docs, "plumb.md")),
-	)
+	readme := string(read(t, filepath.Join(docs, "..", "README.md")))
+	page := string(read(t, filepath.Join(docs, "plumb.md")))
 	for i, b := range blocks(readme) {
 		if b.text == "plumb plan\n" && strings.Contains(page, "```sh\nplumb plan\n```\n\n```\n"+blocks(readme)[i+1].text) {
 			return

@@ -41,7 +41,7 @@ type flags struct {
 	// What is answered.
 	output    string
 	mustStart []string
-	// matrix asks about several events. strict makes warnings mistakes.
+	// matrix plans several events. With strict, warnings fail.
 	matrix, strict bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 )
 
-// The tag and the comment of a matrix, unless flags give others.
+// The tag and the comment of a matrix, by default.
 const (
 	matrixTag     = "v1.0.0"
 	matrixComment = "/test"
@@ -28,29 +28,29 @@ func (w *planner) runMatrix(ctx context.Context, tree *worktree.Tree, files *set
 	var all show.Matrix
 	for _, kind := range kinds {
 		one := *w
-		one.asked = &kind
+		one.column = &kind
 		report, err := one.report(ctx, tree, files, nil)
 		if err != nil {
-			return fmt.Errorf("%s: %w", heads()[kind], err)
+			return fmt.Errorf("%s: %w", columnHeads()[kind], err)
 		}
-		all = append(all, show.Column{Head: heads()[kind], Report: report})
+		all = append(all, show.Column{Head: columnHeads()[kind], Report: report})
 	}
 	out, said := w.command.OutOrStdout(), w.command.ErrOrStderr()
 	if err := all.Errors(said, w.terminal(said)); err != nil {
 		return err
 	}
-	write := all.Table
+	write := func() error { return all.Table(out, w.tableOptions(out)) }
 	if w.output == outputJSON {
-		write = all.JSON
+		write = func() error { return all.JSON(out) }
 	}
-	if err := write(out, show.Options{Terminal: w.terminal(out), Wide: w.output == outputWide}); err != nil {
+	if err := write(); err != nil {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
 	return w.verdict(all.Merged())
 }
 
-// heads are the columns of the kinds.
-func heads() map[delivery.Kind]string {
+// columnHeads returns the head of each kind's column.
+func columnHeads() map[delivery.Kind]string {
 	return map[delivery.Kind]string{
 		delivery.Opened: "PULL REQUEST", delivery.Pushed: "PUSH", delivery.Tagged: "TAG",
 		delivery.Commented: "COMMENT", delivery.Labeled: "LABEL",

@@ -29,15 +29,15 @@ the changed files as they are on disk. Other flags describe another event, or gi
 sent. Neither a cluster nor the network is used, unless --from-cluster or --fetch is given.
 
 The exit code is 0 even if nothing starts. It is 1 if a pipeline or a command has a mistake (for example, the command
-names a pipeline that does not exist), or if a pipeline of --must-start does not start, and 2 if the question could not
-be answered.`
+names a pipeline that does not exist), if a pipeline of --must-start does not start, or, with --strict, for a warning.
+It is 2 if there is no answer.`
 
 const planExample = `  plumb plan                        # the pull request that this branch would be
   plumb plan --base release-1       # to another branch
   plumb plan --push=main            # once it is merged
   plumb plan --tag v1.0             # a tag
   plumb plan --label ready          # a label is added to the pull request
-  plumb plan --comment "/deploy"    # somebody comments on it
+  plumb plan --comment "/deploy"    # a user comments on it
   plumb plan -o yaml --push=main    # the PipelineRuns themselves
   plumb plan --payload delivery.json --headers headers.txt`
 
@@ -55,9 +55,8 @@ type planner struct {
 	command *cobra.Command
 	// notes are sentences about the event.
 	notes []string
-	// asked is the kind of event of one column of a matrix, nil for the one that the flags
-	// describe.
-	asked *delivery.Kind
+	// column is the kind of event of a column of the matrix; nil without --matrix.
+	column *delivery.Kind
 }
 
 func (p Process) plan() *cobra.Command {

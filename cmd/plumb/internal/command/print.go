@@ -27,9 +27,7 @@ func (w *planner) print(report *show.Report) error {
 			return err
 		}
 	}
-	table := func() error {
-		return report.Table(out, show.Options{Terminal: w.terminal(out), Wide: w.output == outputWide})
-	}
+	table := func() error { return report.Table(out, w.tableOptions(out)) }
 	write := map[string]func() error{
 		outputTable: table, outputWide: table,
 		outputJSON: func() error { return report.JSON(out) },
@@ -44,6 +42,11 @@ func (w *planner) print(report *show.Report) error {
 		return fmt.Errorf("writing the answer: %w", err)
 	}
 	return w.verdict(report)
+}
+
+// tableOptions are how a table is written to a stream.
+func (w *planner) tableOptions(stream io.Writer) show.Options {
+	return show.Options{Terminal: w.terminal(stream), Wide: w.output == outputWide}
 }
 
 // terminal returns what a stream is shown on.

@@ -109,12 +109,17 @@ func Right(err error) string {
 	if parts == nil {
 		return err.Error() // an admission plugin or another authorizer refused
 	}
-	right := parts[1] + " " + parts[2]
-	if parts[3] != "" {
-		right += "." + parts[3]
+	return NameRight(parts[1], parts[2], parts[3], parts[4])
+}
+
+// NameRight returns the name of a right as Right does.
+func NameRight(verb, resource, group, namespace string) string {
+	right := verb + " " + resource
+	if group != "" {
+		right += "." + group
 	}
-	if parts[4] != "" {
-		return right + " in namespace " + parts[4]
+	if namespace != "" {
+		return right + " in namespace " + namespace
 	}
 	return right + " in all namespaces"
 }

@@ -25,7 +25,7 @@ func (l *local) CanWrite(_ context.Context, user string) (bool, error) {
 	return true, nil
 }
 
-// untrusted reports whether a user is the author of the pull request who may not start runs.
+// untrusted reports whether a user is the given author, who may not start runs.
 func (l *local) untrusted(user string) bool {
 	return l.Given.Author != "" && strings.EqualFold(user, l.Given.Author)
 }

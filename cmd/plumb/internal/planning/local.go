@@ -220,7 +220,7 @@ func (l *local) Pulls(context.Context, string) ([]git.Pull, error) {
 // Complete implements plan.History. If the delivery of a comment lacks data of its pull request,
 // the data comes from the branch.
 func (l *local) Complete(_ context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
-	if author := l.Given.Author; author != "" && event.PullRequest != nil { // GitLab sends its number only
+	if author := l.Given.Author; author != "" && event.PullRequest != nil { // GitLab sends only the id of the author
 		event = event.DeepCopy()
 		event.PullRequest.Author = author
 	}

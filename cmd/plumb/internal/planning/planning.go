@@ -39,13 +39,13 @@ type Request struct {
 	Changed *git.Changes
 	// Namespace is Plumbline's own, Version its version.
 	Namespace, Version string
-	// Given is what the user said of the event, and the rest is made up.
+	// Given says which facts of the event are real.
 	Given Given
 	// Web reads web addresses; nil leaves references to them open.
 	Web references.Web
 }
 
-// Given says which facts of the event are real.
+// Given says which facts of an event the user gave; plumb makes the others up.
 type Given struct {
 	// Sender and Number are true if the sender, or the number of the pull request, is given.
 	Sender, Number bool

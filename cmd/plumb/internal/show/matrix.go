@@ -3,7 +3,6 @@
 package show
 
 import (
-	"encoding/json"
 	"io"
 	"slices"
 	"strings"
@@ -45,36 +44,34 @@ func (m Matrix) Table(w io.Writer, o Options) error {
 		return err
 	}
 	rows := [][]terminal.Cell{cells(heads)}
-	for _, row := range m.Merged().Pipelines {
+	merged := m.Merged()
+	for _, row := range merged.Pipelines {
 		line := cells([]string{oneLine(row.Pipeline)})
 		if o.Wide {
 			line = append(line, terminal.Cell{Text: oneLine(row.File)})
 		}
 		for _, column := range m {
-			starts := column.Report.of(row.key())
+			starts := column.Report.startsOf(row.key())
 			line = append(line, terminal.Cell{Text: string(starts), Style: starts.style()})
 		}
 		rows = append(rows, line)
 	}
-	assumed := below(m.Merged().assumptions())
-	if len(rows) == 1 {
-		_, err := io.WriteString(w, assumed)
-		return err
+	if len(rows) > 1 {
+		if _, err := io.WriteString(w, "\n"); err != nil {
+			return err
+		}
+		if err := o.Table(w, rows); err != nil {
+			return err
+		}
 	}
-	if _, err := io.WriteString(w, "\n"); err != nil {
-		return err
-	}
-	if err := o.Table(w, rows); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, assumed)
+	_, err := io.WriteString(w, below(merged.assumptions()))
 	return err
 }
 
 func (row *Row) key() key { return key{row.File, row.Document} }
 
-// of reports whether a definition starts. A report without it starts nothing.
-func (r *Report) of(k key) Starts {
+// startsOf returns whether a definition starts. It does not if the report lacks it.
+func (r *Report) startsOf(k key) Starts {
 	for i := range r.Pipelines {
 		if r.Pipelines[i].key() == k {
 			return r.Pipelines[i].Starts
@@ -84,15 +81,12 @@ func (r *Report) of(k key) Starts {
 }
 
 // JSON writes one list with the reports of all events.
-func (m Matrix) JSON(w io.Writer, _ Options) error {
+func (m Matrix) JSON(w io.Writer) error {
 	reports := make([]*Report, len(m))
 	for i := range m {
 		reports[i] = m[i].Report
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(reports)
+	return writeJSON(w, reports)
 }
 
 // Errors writes the mistakes and warnings of all events, each once.

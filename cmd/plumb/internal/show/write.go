@@ -54,11 +54,10 @@ func (r *Report) Table(w io.Writer, o Options) error {
 	return err
 }
 
-// sentences writes why nothing starts. What is wrong with a command was written by Errors.
+// sentences writes why nothing starts, and what was assumed.
 func (r *Report) sentences(w io.Writer, o Options) error {
-	lines := r.nothing() + below(r.assumptions())
 	var b strings.Builder
-	for line := range strings.Lines(lines) {
+	for line := range strings.Lines(r.nothing() + below(r.assumptions())) {
 		b.WriteString(strings.Join(o.Wrap(strings.TrimSuffix(line, "\n"), 0), "\n") + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
@@ -129,8 +128,8 @@ func (r *Report) why() string {
 	return oneLine(why)
 }
 
-// why returns the sentence of a row without the words that its other cells have. A mistake has a
-// place and a line of its own.
+// why returns the sentence of a row without the words that its other cells have. Errors writes a
+// mistake.
 func (row *Row) why() string {
 	if row.Error != nil {
 		return "error, see above"
@@ -167,11 +166,13 @@ func (r *Report) YAML(w io.Writer) error {
 }
 
 // JSON writes the report without the PipelineRuns.
-func (r *Report) JSON(w io.Writer) error {
+func (r *Report) JSON(w io.Writer) error { return writeJSON(w, r) }
+
+func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
+	return encoder.Encode(value)
 }
 
 // Errors writes what authors have to fix, and the warnings.

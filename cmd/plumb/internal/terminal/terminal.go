@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal knows what the reader of an output sees: how wide lines may be, and whether
-// there are colors.
+// Package terminal wraps, colors and aligns text for what an output is shown on.
 package terminal
 
 import (
@@ -59,11 +58,11 @@ func (t Terminal) Paint(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// minText is the least width that a text is wrapped to: below it, lines would be longer than
-// the text is wide.
+// minText is the least width that a text is wrapped to. In fewer columns, most words would have
+// lines of their own.
 const minText = 20
 
-// Wrap cuts a text into lines that fit beside an indentation. It breaks at spaces only.
+// Wrap cuts a text into lines that fit next to an indentation. It breaks at spaces only.
 func (t Terminal) Wrap(text string, indentation int) []string {
 	width := t.Width - indentation
 	if t.Width == 0 || width < minText {

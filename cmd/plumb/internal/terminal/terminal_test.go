@@ -13,7 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/terminal"
 )
 
-func TestTable(t *testing.T) {
+func TestTableWrapsItsLastColumn(t *testing.T) {
 	rows := [][]terminal.Cell{
 		{{Text: "NAME"}, {Text: "OK"}, {Text: "WHY"}},
 		{{Text: "bäckerei"}, {Text: "yes", Style: terminal.Green}, {Text: "one two three four five six"}},
@@ -52,8 +52,8 @@ b         no   a-word-that-is-longer-than-its-column
 	}
 }
 
-// A file has no width and no colors, unless COLUMNS asks for a width.
-func TestOfFile(t *testing.T) {
+// A file has no width and no colors, unless COLUMNS has a width.
+func TestOfReadsColumns(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)

@@ -16,11 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// rights lists what Run calls after it has listed everything. Helm deletes the objects of a release
-// with the rights of the user who calls it.
+// rights returns the rights that Run uses after it has listed everything. Helm deletes the objects
+// of a release with the rights of the user who calls it.
 func (u *Uninstaller) rights(objects []object, release string) []authorizationv1.ResourceAttributes {
-	pods := authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods", Namespace: u.Namespace}
-	all := []authorizationv1.ResourceAttributes{pods}
+	all := []authorizationv1.ResourceAttributes{{Verb: "list", Resource: "pods", Namespace: u.Namespace}}
 	if u.CloseChecks != Leave {
 		all = append(all, authorizationv1.ResourceAttributes{
 			Verb: "patch", Group: "apps", Resource: "deployments", Namespace: u.Namespace, Name: string(preflight.Receiver),
@@ -54,7 +53,7 @@ func (u *Uninstaller) checkRights(ctx context.Context, objects []object, release
 			return kube.Failed("reading the rights of this account", err)
 		}
 		if !review.Status.Allowed {
-			missing = append(missing, describeRight(right))
+			missing = append(missing, kube.NameRight(right.Verb, right.Resource, right.Group, right.Namespace))
 		}
 	}
 	if len(missing) == 0 {
@@ -65,16 +64,4 @@ func (u *Uninstaller) checkRights(ctx context.Context, objects []object, release
 		"nothing was changed: this account lacks the rights to\n  %s\nask an administrator of the cluster for them",
 		strings.Join(slices.Compact(missing), "\n  "),
 	)
-}
-
-// describeRight names a right like kube.Right.
-func describeRight(right authorizationv1.ResourceAttributes) string {
-	text := right.Verb + " " + right.Resource
-	if right.Group != "" {
-		text += "." + right.Group
-	}
-	if right.Namespace == "" {
-		return text + " in all namespaces"
-	}
-	return text + " in namespace " + right.Namespace
 }

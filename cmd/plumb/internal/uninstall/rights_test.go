@@ -14,7 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// allow answers questions about rights: all are there but those to verb and resource.
+// allow grants this account all rights except some, for example "delete services".
 func (e *env) allow(without ...string) {
 	e.kube.PrependReactor("create", "selfsubjectaccessreviews",
 		func(a clienttesting.Action) (bool, runtime.Object, error) {
