@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// A node evicts the pod of a task. Without anybody's help, the check ends in the success of the
-// second attempt and names both. A step that exits with a code is not started again.
+// A node evicts the pod of a task. Plumbline starts a second attempt by itself. The check has the
+// result of that attempt and names both. A step that exits with a code is not started again.
 func TestEvictedPodGetsAnotherAttempt(t *testing.T) {
 	forBothServices(t, setup{receivers: 1, controllers: 1}, evictedPodGetsAnotherAttempt)
 }

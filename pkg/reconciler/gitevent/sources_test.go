@@ -55,6 +55,17 @@ func (w *env) wantAnnotations() {
 	if len(known) != 120 {
 		w.t.Errorf("%d annotations, want 120", len(known))
 	}
+	w.wantAnnotated()
+}
+
+// wantAnnotated checks that the event has on record that its check gets no more annotations.
+// Without that, each reconcile sends them again as long as another run of the event is not
+// finished.
+func (w *env) wantAnnotated() {
+	w.t.Helper()
+	if checks := w.event().Status.Checks; len(checks) != 1 || !checks[0].Annotated {
+		w.t.Errorf("on record are the checks %+v, want one that is annotated", checks)
+	}
 }
 
 func TestCheckGetsAnnotationsAfterItsConclusion(t *testing.T) {
@@ -76,7 +87,7 @@ func TestAnnotationsSurviveAnyFailedCall(t *testing.T) {
 	first := len(w.calls)
 	w.until(w.settled)
 	ways := failures()
-	delete(ways, "denied") // another class of what is refused
+	delete(ways, "denied") // is not retried: TestRefusedAnnotationsAreGivenUp
 	for kind, failure := range ways {
 		for k := first + 1; k <= len(w.calls); k++ {
 			call := w.calls[k-1]
@@ -105,7 +116,7 @@ func TestAnnotationsSurviveAnyFailedCall(t *testing.T) {
 	}
 }
 
-// What was sent may take effect although its answer is lost: the next request waits for that.
+// A request may take effect although its answer is lost: the next one waits until it no longer can.
 func TestLostAnnotationsAreNotSentAgainTooEarly(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]outcome{
@@ -160,6 +171,7 @@ func TestRefusedAnnotationsAreGivenUp(t *testing.T) {
 		if took := w.clock.Since(began); !w.settled() || took < test.after || took > test.after+10*time.Minute {
 			t.Errorf("%s: settled %v after %s", name, w.settled(), took)
 		}
+		w.wantAnnotated()
 	}
 }
 
