@@ -191,6 +191,7 @@ func TestMaskLeavesOtherText(t *testing.T) {
 		"a secret-\nvalue here":       "a ***** here",
 		"secret-values secret-valu !": "*****s secret-valu !",
 		"\x1b[31mFAIL\x1b[0m \x07e\n": "FAIL e\n",
+		"ghs_16C7e42F292c6912E7710c838347Ae178B4a\nFAIL\n": "*****\nFAIL\n",
 	} {
 		if got := string(m.mask([]byte(log), false)); got != want {
 			t.Errorf("%q becomes %q, want %q", log, got, want)
