@@ -189,7 +189,8 @@ func TestReplyExplains(t *testing.T) {
 		Replies([]*v1alpha1.GitEvent{why(1, lines...), commanded(2, "/test build", started("build"))}))
 	golden(t, "reply-why-nothing", Replies([]*v1alpha1.GitEvent{why(1)}))
 	old, newest := why(1), why(2)
-	if all := NewestCommands([]*v1alpha1.GitEvent{old, newest}); slices.Contains(all, old) || !slices.Contains(all, newest) {
+	all := NewestCommands([]*v1alpha1.GitEvent{old, newest})
+	if slices.Contains(all, old) || !slices.Contains(all, newest) {
 		t.Error("an older /why is answered, or the newest is not")
 	}
 }
