@@ -55,16 +55,36 @@ func (w *env) wantAnnotations() {
 	if len(known) != 120 {
 		w.t.Errorf("%d annotations, want 120", len(known))
 	}
-	w.wantAnnotated()
 }
 
-// wantAnnotated checks that the event has on record that its check gets no more annotations.
-// Without that, each reconcile sends them again as long as another run of the event is not
-// finished.
-func (w *env) wantAnnotated() {
-	w.t.Helper()
-	if checks := w.event().Status.Checks; len(checks) != 1 || !checks[0].Annotated {
-		w.t.Errorf("on record are the checks %+v, want one that is annotated", checks)
+// As long as something else keeps the event unsettled, annotations that were sent or given up are
+// not sent again, also not by another process.
+func TestAnnotationsAreNotSentAgainBeforeTheEventSettles(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{
+		"sent": nil, "given up": fault.Operatorf(fault.ReasonPermissionMissing, "403"),
+	} {
+		w := failingSources(t)
+		w.hook = func(_ int, call string) outcome {
+			switch call {
+			case "count annotations":
+				return outcome{err: refusal}
+			case "patch pipelineruns":
+				return outcome{err: errRefused}
+			}
+			return outcome{}
+		}
+		for range 3 {
+			_, _ = w.reconcile()
+			w.kill()
+			w.advance(time.Minute)
+		}
+		if checks := w.event().Status.Checks; w.settled() || len(checks) != 1 || !checks[0].Annotated {
+			t.Errorf("%s: settled %v, checks %+v, want an unsettled event and an annotated check", name, w.settled(), checks)
+		}
+		if n := w.count("count annotations"); n != 1 {
+			t.Errorf("%s: annotations are sent %d times, want once", name, n)
+		}
 	}
 }
 
@@ -171,7 +191,6 @@ func TestRefusedAnnotationsAreGivenUp(t *testing.T) {
 		if took := w.clock.Since(began); !w.settled() || took < test.after || took > test.after+10*time.Minute {
 			t.Errorf("%s: settled %v after %s", name, w.settled(), took)
 		}
-		w.wantAnnotated()
 	}
 }
 
