@@ -8,7 +8,7 @@ import (
 )
 
 // A bad pattern keeps the previous one, and the error says what is wrong.
-func TestPatternWithoutGroupsIsRefused(t *testing.T) {
+func TestBadPatternKeepsThePreviousOne(t *testing.T) {
 	t.Parallel()
 	const good = `^(?P<filename>.+?):(?P<line>\d+) (?P<error>.+)$`
 	previous, err := New(map[string]string{keyDetectPattern: good})

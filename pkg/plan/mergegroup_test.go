@@ -31,26 +31,23 @@ func queuedPush() plan.Input {
 	return in
 }
 
-// forQueue are pipelines of which a push to the queue's branch, or the merge group, or both are.
+// forQueue returns pipelines that start for a push to the queue's branch, for the merge group, for
+// both or for neither.
 func forQueue() []git.File {
 	everywhere := `"[main, gh-readonly-queue/**]"`
-	cel := func(name, text string) git.File {
-		return edited(pipeline(name), `on-event: "[push]"`, "on-cel-expression: '"+text+"'",
-			`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", "")
-	}
 	return []git.File{
 		edited(pipeline("group"), "[push]", "[pull_request, merge_group]"),
 		edited(pipeline("both"), "[push]", "[push, merge_group]", `"[main]"`, everywhere),
 		edited(pipeline("paths", "on-path-change: 'src/**'"), "[push]", "[push, merge_group]", `"[main]"`, everywhere),
 		edited(pipeline("push"), `"[main]"`, everywhere),
-		edited(pipeline("main"), "x", "x"),
+		pipeline("main"),
 		edited(pipeline("pull"), "[push]", "[pull_request]"),
-		cel("cel-group", `event == "merge_group" && target_branch == "main" && source_branch.startsWith("gh-readonly-queue/")`),
-		cel("cel-push", `event == "push" && target_branch.startsWith("gh-readonly-queue/main/")`),
-		cel("cel-paths", `event == "push" || event == "merge_group" && "src/**".pathChanged()`),
-		cel("cel-both", `event in ["push", "merge_group"]`),
-		cel("cel-deploys", `event != "pull_request" && target_branch == "main"`),
-		cel("cel-before", `event != "pull_request" && source_branch.startsWith("gh-readonly-queue/")`),
+		withExpression("cel-group", `event == "merge_group" && target_branch == "main" && source_branch.startsWith("gh-readonly-queue/")`),
+		withExpression("cel-push", `event == "push" && target_branch.startsWith("gh-readonly-queue/main/")`),
+		withExpression("cel-paths", `event == "push" || event == "merge_group" && "src/**".pathChanged()`),
+		withExpression("cel-both", `event in ["push", "merge_group"]`),
+		withExpression("cel-deploys", `event != "pull_request" && target_branch == "main"`),
+		withExpression("cel-before", `event != "pull_request" && source_branch.startsWith("gh-readonly-queue/")`),
 	}
 }
 
@@ -64,7 +61,7 @@ func TestMergeGroupStartsItsPipelines(t *testing.T) {
 		t.Errorf("(-want +got):\n%s\n%s: %s", diff, made.Disposition, made.Message)
 	}
 	if w.count("access") != 0 {
-		t.Errorf("asked %v: whoever may merge may run", w.asked)
+		t.Errorf("requested %v, want no look-up of permissions: GitHub has checked who may merge", w.asked)
 	}
 	run := decoded(t, made.Runs[0])
 	if run.Labels["pipelinesascode.tekton.dev/event-type"] != "merge_group" ||
@@ -101,7 +98,7 @@ func TestEndOfMergeGroupCancels(t *testing.T) {
 	made := w.make(t, in)
 	if made.Disposition != v1alpha1.DispositionCancels || made.Reason != "MergeGroupEnded" || len(made.Runs) != 0 ||
 		made.Cancels.Ref != "refs/heads/"+queueBranch || len(w.asked) != 0 {
-		t.Fatalf("%+v, asked %v", made, w.asked)
+		t.Fatalf("%+v, requested %v", made, w.asked)
 	}
 	event := func(in plan.Input) *v1alpha1.GitEvent {
 		e := &v1alpha1.GitEvent{Spec: *in.Event.Spec}
@@ -113,7 +110,7 @@ func TestEndOfMergeGroupCancels(t *testing.T) {
 		return e
 	}
 	if event(queued("checks_requested")).Cancelled("") == nil || event(push()).Cancelled("") != nil {
-		t.Error("it ends the runs of its own group, and not those of a push of the same commit")
+		t.Error("want it to cancel the runs of its own group, and not those of a push of the same commit")
 	}
 	if !strings.Contains(made.Message, "merge queue") {
 		t.Error(made.Message)

@@ -40,12 +40,14 @@ func ownBranch() plan.Input {
 	return in
 }
 
-// monorepo has pipelines that a change of README.md does not start, for one reason each.
+// withExpression returns a pipeline that starts for this on-cel-expression.
+func withExpression(name, text string) git.File {
+	return edited(pipeline(name), `on-event: "[push]"`, "on-cel-expression: '"+text+"'",
+		`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", "")
+}
+
+// monorepo returns pipelines that a change of README.md does not start, for one reason each.
 func monorepo() []git.File {
-	cel := func(name, text string) git.File {
-		return edited(pipeline(name), `on-event: "[push]"`, "on-cel-expression: '"+text+"'",
-			`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", "")
-	}
 	return []git.File{
 		pipeline("docs", "on-path-change: '*.md'"),
 		pipeline("paths-{{ event_type }}", "on-path-change: 'src/**'"),
@@ -54,10 +56,10 @@ func monorepo() []git.File {
 		edited(pipeline("branch", "on-path-change: 'src/**'"), "[main]", "[other]"),
 		edited(pipeline("event", "on-path-change: 'src/**'"), "[push]", "[incoming]"),
 		pipeline("elsewhere", "target-namespace: other", "on-path-change: 'src/**'"),
-		cel("cel-paths", `event == "push" && "src/**".pathChanged() && target_branch == "main"`),
-		cel("cel-files", `event == "push" && files.all.exists(f, f == "x") && target_branch == "main"`),
-		cel("cel-branch", `event == "push" && "src/**".pathChanged() && target_branch == "other"`),
-		cel("cel-pulls", `"src/**".pathChanged() && target_branch == "main"`),
+		withExpression("cel-paths", `event == "push" && "src/**".pathChanged() && target_branch == "main"`),
+		withExpression("cel-files", `event == "push" && files.all.exists(f, f == "x") && target_branch == "main"`),
+		withExpression("cel-branch", `event == "push" && "src/**".pathChanged() && target_branch == "other"`),
+		withExpression("cel-pulls", `"src/**".pathChanged() && target_branch == "main"`),
 		edited(pipeline("by-name"), `    pipelinesascode.tekton.dev/on-event: "[push]"`+"\n", "",
 			`    pipelinesascode.tekton.dev/on-target-branch: "[main]"`+"\n", ""),
 	}

@@ -50,17 +50,16 @@ func (s *served) get(path string) (status int, closing bool) {
 	return response.StatusCode, response.Close
 }
 
-// read returns the status and the text of an answer.
+// read returns the status and the text of an answer, 0 and the error without one.
 func (s *served) read(path string) (status int, text string) {
-	s.t.Helper()
 	response, err := http.Get(s.url + path)
 	if err != nil {
-		s.t.Fatal(err)
+		return 0, err.Error()
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		return 0, err.Error()
 	}
 	return response.StatusCode, string(body)
 }
@@ -68,17 +67,24 @@ func (s *served) read(path string) (status int, text string) {
 // eventually polls until a path is answered with that status.
 func (s *served) eventually(path string, status int) {
 	s.t.Helper()
+	s.eventuallySays(path, status, "")
+}
+
+// eventuallySays polls until a path is answered with that status, and with a text that ends so.
+func (s *served) eventuallySays(path string, status int, end string) {
+	s.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(10 * time.Second)
 	for {
-		if got, _ := s.get(path); got == status {
+		got, text := s.read(path)
+		if got == status && strings.HasSuffix(text, end) {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline:
-			s.t.Fatalf("%s never answered %d", path, status)
+			s.t.Fatalf("%s never answered %d and %q, but last %d %q", path, status, end, got, text)
 		}
 	}
 }
@@ -108,15 +114,7 @@ func TestReadiness(t *testing.T) {
 	run := serve(t, server)
 	run.eventually("/live", http.StatusOK)
 	const want = "waiting for:\nGitEvents: not read yet\nRepositories: not read yet\n"
-	for deadline := time.Now().Add(10 * time.Second); ; { // its own request through the listener is answered soon
-		status, says := run.read("/ready")
-		if status == http.StatusServiceUnavailable && strings.HasSuffix(says, want) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("/ready answers %d %q before the caches are filled, want 503 and at the end %q", status, says, want)
-		}
-	}
+	run.eventuallySays("/ready", http.StatusServiceUnavailable, want)
 	synced.Store(true)
 	run.eventually("/ready", http.StatusOK)
 	run.stop()

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// D5: a run that was to end and goes on says so, also if something keeps it pending.
+// D5: the check of a cancelled run that still runs says so, also if the run is pending.
 func TestDesiredCancelling(t *testing.T) {
 	ends := event(v1alpha1.DispositionRuns)
 	name, value, err := (&v1alpha1.Cancellation{By: "rita", Why: "rita asked for it"}).CancelsAs("comment-9")

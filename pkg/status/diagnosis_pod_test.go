@@ -13,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// A step that a signal ended is unknown unless the status of its Pod tells who sent the signal.
-func TestPodTellsWhoEndedAStep(t *testing.T) {
+// The verdict on a step that a signal ended is unknown, unless the status of its Pod says who sent
+// the signal.
+func TestPodSaysWhoEndedAStep(t *testing.T) {
 	disrupted := func(reason string) *corev1.PodStatus {
 		return &corev1.PodStatus{Conditions: []corev1.PodCondition{
 			{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: reason},
@@ -32,7 +33,7 @@ func TestPodTellsWhoEndedAStep(t *testing.T) {
 			"Failed: step `test` of task `unit` exited with code 1"},
 		"no Pod": {137, "Error", nil, true, v1alpha1.VerdictUnknown,
 			"Failed: step `test` of task `unit` exited with code 137"},
-		"a Pod that nobody ended": {143, "Error", &corev1.PodStatus{Phase: corev1.PodFailed}, true, v1alpha1.VerdictUnknown,
+		"a Pod without a reason": {143, "Error", &corev1.PodStatus{Phase: corev1.PodFailed}, true, v1alpha1.VerdictUnknown,
 			"Failed: step `test` of task `unit` exited with code 143"},
 		"memory is the author's": {137, "OOMKilled", nil, false, v1alpha1.VerdictAuthor,
 			"Failed: step `test` of task `unit` ran out of memory"},
@@ -42,7 +43,7 @@ func TestPodTellsWhoEndedAStep(t *testing.T) {
 			v1alpha1.VerdictInfrastructure, "Cluster problem: node shut down. Your change is not the cause."},
 		"preempted": {137, "Error", disrupted(corev1.PodReasonPreemptionByScheduler), true, v1alpha1.VerdictInfrastructure,
 			"Cluster problem: pod preempted. Your change is not the cause."},
-		"lost": {137, "Error", disrupted("DeletionByPodGC"), true, v1alpha1.VerdictInfrastructure,
+		"node lost": {137, "Error", disrupted("DeletionByPodGC"), true, v1alpha1.VerdictInfrastructure,
 			"Cluster problem: node lost. Your change is not the cause."},
 		"drained": {137, "Error", disrupted("EvictionByEvictionAPI"), true, v1alpha1.VerdictInfrastructure,
 			"Cluster problem: pod evicted. Your change is not the cause."},
@@ -72,8 +73,9 @@ func TestPodTellsWhoEndedAStep(t *testing.T) {
 	}
 }
 
-// A title does not acquit a change that may have asked for more than a rule or a limit allows.
-func TestTitleOfLimitsAcquitsNobody(t *testing.T) {
+// A title does not say that the change is not the cause, if the change may have requested more than
+// a rule or a limit allows.
+func TestTitleOfExceededLimitLeavesTheCauseOpen(t *testing.T) {
 	for title, d := range map[string]Diagnosis{
 		"Cluster problem: no quota was left for the pod of task `a`.": ofCluster(causeQuota, "the pod of task `a`"),
 		"Cluster problem: no node had room for the pod of task `a`.":  ofCluster(causeUnschedulable, "`a`"),
@@ -86,9 +88,9 @@ func TestTitleOfLimitsAcquitsNobody(t *testing.T) {
 	}
 }
 
-// A Pod that was ended later does not acquit a step that failed by itself, if a signal ended an
-// earlier step whose failure is ignored.
-func TestPodAcquitsNoStepThatFailedByItself(t *testing.T) {
+// The verdict on a step that failed by itself stays the author's, although the Pod was ended later,
+// and a signal ended an earlier step whose failure is ignored.
+func TestPodDoesNotExcuseStepThatFailedByItself(t *testing.T) {
 	data, err := os.ReadFile("testdata/corpus/continued-step-killed.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 )
 
 // Tekton's messages have names and revisions that authors choose.
-func TestReportsMentionNobody(t *testing.T) {
+func TestReportsMentionNoUser(t *testing.T) {
 	t.Parallel()
 	pr := &pipelinev1.PipelineRun{}
 	pr.Status.SetCondition(&apis.Condition{

@@ -273,16 +273,16 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-func TestConclude(t *testing.T) {
+func TestConclusionOf(t *testing.T) {
 	for outcome, want := range map[v1alpha1.Outcome]Conclusion{
 		v1alpha1.OutcomeSucceeded: Success, v1alpha1.OutcomeFailed: Failure, v1alpha1.OutcomeCancelled: Cancelled,
 		v1alpha1.OutcomeDeleted: Cancelled, "SomethingNew": "",
 	} {
 		if got := conclusionOf(&v1alpha1.Result{Outcome: outcome}); got != want {
-			t.Errorf("Conclude(%s) = %q, want %q", outcome, got, want)
+			t.Errorf("conclusionOf(%s) = %q, want %q", outcome, got, want)
 		}
 	}
 	if got := conclusionOf(nil); got != "" {
-		t.Errorf("Conclude(nil) = %q", got)
+		t.Errorf("conclusionOf(nil) = %q", got)
 	}
 }

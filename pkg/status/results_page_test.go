@@ -25,12 +25,8 @@ func TestResultsPageHasAllTitles(t *testing.T) {
 		t.Errorf("only %d titles and causes are found", len(said))
 	}
 	for name, words := range said {
-		if row := "\n| `" + regexp.MustCompile(`%[sd]`).
-			ReplaceAllString(words, "…") +
-			"` |"; !strings.Contains(
-			string(page),
-			row,
-		) {
+		row := "\n| `" + regexp.MustCompile(`%[sd]`).ReplaceAllString(words, "…") + "` |"
+		if !strings.Contains(string(page), row) {
 			t.Errorf("docs/results.md has no row for %s:%s", name, row)
 		}
 	}

@@ -26,8 +26,8 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 			"(concurrency_limit). Running now: [a](https://console.example/ci/a), [b](https://console.example/ci/b). " + actNone},
 		"many": {[]string{"a", "b", "c", "d", "e", "f", "g"}, Links{Other: other},
 			"[d](https://console.example/ci/d), [e](https://console.example/ci/e) and 2 more. " + actNone},
-		"nobody": {nil, Links{Other: other}, "Queued since 03:04 UTC on 2 January: position 1 in the queue. Repository ci/app runs at most 2 PipelineRuns at a time (concurrency_limit). " + actNone},
-		"a name": {[]string{"a](x)"}, Links{Other: other}, `Running now: [a\](x)](https://console.example/ci/a]%28x%29). ` + actNone},
+		"no runs": {nil, Links{Other: other}, "Queued since 03:04 UTC on 2 January: position 1 in the queue. Repository ci/app runs at most 2 PipelineRuns at a time (concurrency_limit). " + actNone},
+		"a name":  {[]string{"a](x)"}, Links{Other: other}, `Running now: [a\](x)](https://console.example/ci/a]%28x%29). ` + actNone},
 	} {
 		var granted []pacv1alpha1.Slot
 		for _, run := range test.slots {

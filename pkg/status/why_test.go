@@ -76,8 +76,8 @@ func TestWhy(t *testing.T) {
 		"running": {[]*v1alpha1.GitEvent{recordedAt(1, ranWith(nil))}, nil, "build started and is still running."},
 		"a slot": {[]*v1alpha1.GitEvent{recordedAt(1, waitsFor(fault.ReasonConcurrencyLimit, "place 3 in the queue"))}, nil,
 			"build has not started yet, because it waits for a slot: place 3 in the queue"},
-		"a quota": {[]*v1alpha1.GitEvent{recordedAt(1, waitsFor(fault.ReasonQuota, "the quota is used up"))}, nil,
-			"build has not started yet: the quota is used up"},
+		"a quota": {[]*v1alpha1.GitEvent{recordedAt(1, waitsFor(fault.ReasonQuota, "the quota is exhausted"))}, nil,
+			"build has not started yet: the quota is exhausted"},
 		"refused": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
 			e.Status.Runs = []v1alpha1.Run{{Pipeline: "build", Refused: &v1alpha1.Refusal{Message: "line 3: no"}}}
 		})}, nil, "build did not start, because its definition was refused: line 3: no"},
@@ -114,7 +114,7 @@ func TestWhy(t *testing.T) {
 				e.Spec.Comment = &v1alpha1.Comment{}
 				e.Status.Plan.Decisions = []v1alpha1.Decision{{Pipeline: "docs", Reason: v1alpha1.NotNamed}}
 			})}, nil, "build started and is still running.\ndocs did not start: no file matches"},
-		"one is asked about": {[]*v1alpha1.GitEvent{recordedAt(1, decidedOn("build-", "x", "docs", "y"))},
+		"a question about one": {[]*v1alpha1.GitEvent{recordedAt(1, decidedOn("build-", "x", "docs", "y"))},
 			[]string{"build"}, "build- did not start: x"},
 		"another commit": {[]*v1alpha1.GitEvent{recordedAt(1, func(e *v1alpha1.GitEvent) {
 			e.Status.Plan.HeadSHA = "another"
@@ -185,17 +185,12 @@ func TestReplyExplains(t *testing.T) {
 	}
 	golden(t, "reply-why", Replies([]*v1alpha1.GitEvent{why(1), why(3, lines...), why(2, lines...),
 		commanded(2, "/test build", started("build"))}))
-	golden(
-		t,
-		"reply-why-before",
-		Replies([]*v1alpha1.GitEvent{why(1, lines...), commanded(2, "/test build", started("build"))}),
-	)
+	golden(t, "reply-why-before",
+		Replies([]*v1alpha1.GitEvent{why(1, lines...), commanded(2, "/test build", started("build"))}))
 	golden(t, "reply-why-nothing", Replies([]*v1alpha1.GitEvent{why(1)}))
 	old, newest := why(1), why(2)
-	if all := NewestCommands(
-		[]*v1alpha1.GitEvent{old, newest},
-	); slices.Contains(all, old) ||
-		!slices.Contains(all, newest) {
-		t.Error("a /why that is asked again is still answered")
+	all := NewestCommands([]*v1alpha1.GitEvent{old, newest})
+	if slices.Contains(all, old) || !slices.Contains(all, newest) {
+		t.Error("an older /why is answered, or the newest is not")
 	}
 }

@@ -112,13 +112,9 @@ func saysWhyItHasNoLog(t *testing.T, env *environment) {
 	for name, words := range map[string]string{
 		"hangs": "not available yet", "fails": "not available yet", "missing": "no longer exists", "prints": "&lt;/pre&gt;",
 	} {
-		env.eventually(soon, name+" says what is known of its log", func() error { // on a busy machine it is added later
-			check := env.awaitCheck(sha, checkName(name), "failure", soon)
-			if !check.Line && !strings.Contains(check.Text, words) {
-				return fmt.Errorf("the check does not say %q: %s", words, check.Text)
-			}
-			return nil
-		})
+		if check := env.awaitCheck(sha, checkName(name), "failure", soon); !check.Line {
+			env.awaitLog(sha, name, words)
+		}
 	}
 	if found := env.eventAt(sha); found.Settled() {
 		t.Error("the event is settled before its logs are read")
@@ -126,12 +122,7 @@ func saysWhyItHasNoLog(t *testing.T, env *environment) {
 	env.answerLogs(runName(event, "hangs"))
 	env.answerLogs(runName(event, "fails"))
 	for name, words := range map[string]string{"hangs": "it comes late", "fails": "it works again"} {
-		env.eventually(soon, "the log is added to the check "+name, func() error {
-			if check := env.awaitCheck(sha, checkName(name), "failure", soon); !strings.Contains(check.Title+check.Text, words) {
-				return fmt.Errorf("it says %+v", check)
-			}
-			return nil
-		})
+		env.awaitLog(sha, name, words)
 		if check := env.awaitCheck(sha, checkName(name), "failure", soon); !check.Line { // GitLab keeps replaced statuses
 			env.requireOneCheck(sha, checkName(name))
 		}
@@ -156,12 +147,22 @@ func TestLogsNeedTheirRights(t *testing.T) {
 			restore = env.revokeRightOf(test.role, "", test.resource, test.verb)
 		}
 		sha := env.pushAccepted(map[string]string{".tekton/a.yaml": reads})
-		if check := env.awaitCheck(sha, checkName("reads"), "failure", soon); !strings.Contains(check.Text, test.words) {
-			t.Errorf("without %q, the check does not say %q: %s", test.role, test.words, check.Text)
-		}
+		env.awaitLog(sha, "reads", test.words)
 		env.awaitSettled(sha, soon)
 		restore()
 	}
+}
+
+// awaitLog waits until the check of a failed run shows the words. On a busy machine they are added
+// after the conclusion.
+func (env *environment) awaitLog(sha, name, words string) {
+	env.t.Helper()
+	env.eventually(soon, fmt.Sprintf("the check of %s shows %q", name, words), func() error {
+		if check := env.awaitCheck(sha, checkName(name), "failure", soon); !strings.Contains(check.Title+check.Text, words) {
+			return fmt.Errorf("it says %+v", check)
+		}
+		return nil
+	})
 }
 
 // answerLogs lets the kubelet answer requests for the logs of a run.

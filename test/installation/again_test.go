@@ -118,9 +118,8 @@ func TestUpgradeKeepsOpenEvents(t *testing.T) {
 	must(t, err)
 	must(t, shared.Claimed(ctx, url))
 
-	held := strings.Replace(pipeline, "  annotations:\n", "  annotations:\n    "+cluster.HoldAnnotation+": \"true\"\n", 1)
 	sha := shared.Forge.Commit(upgraded, "main",
-		forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"})
+		forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "open"})
 	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: upgraded, Ref: "refs/heads/main"})
 	if status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push); err != nil || status != http.StatusAccepted {
 		t.Fatalf("the delivery was answered %d %s, %v", status, body, err)

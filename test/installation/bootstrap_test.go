@@ -64,7 +64,7 @@ func (s *started) wait() (string, error) {
 	return string(out) + s.errs.String(), err
 }
 
-// confirm presses the button of the page, and follows GitHub's redirect.
+// confirm submits the form of the page, and follows GitHub's redirect.
 func (s *started) confirm(t *testing.T) {
 	t.Helper()
 	resp, err := http.Get(s.address)

@@ -115,8 +115,7 @@ func (h *helm) open(ctx context.Context, t *testing.T, name string, receiver *Pr
 	_, err := h.Serve(ctx, namespace, "app", pacv1alpha1.RepositorySpec{URL: url})
 	must(t, err)
 	must(t, h.Claimed(ctx, url))
-	held := strings.Replace(pipeline, "  annotations:\n", "  annotations:\n    "+cluster.HoldAnnotation+": \"true\"\n", 1)
-	change := forge.Change{Files: map[string]string{".tekton/build.yaml": held}, Message: "open"}
+	change := forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "open"}
 	e := openEvent{namespace: namespace, repo: repo, sha: h.Forge.Commit(repo, "main", change)}
 	e.push = h.Forge.PushDelivery(forge.PushEvent{Repo: repo, Ref: "refs/heads/main"})
 	eventually(ctx, t, "the push is accepted", func() error {

@@ -78,16 +78,8 @@ func (h *History) ends(v cluster.Version, run *pipelinev1.PipelineRun) {
 		}
 		from, _, _ = strings.Cut(from, ".") // of many names there is more than one annotation
 		if by := h.noted[from]; by == nil || !mayEnd(by, &why, event) {
-			h.broke(
-				Cancelling,
-				v.Name,
-				"PipelineRun %s is told to end at resource version %d because of GitEvent %s (%s), which may not end what GitEvent %s has started",
-				v.Name,
-				v.Revision,
-				from,
-				why.Why,
-				event.Name,
-			)
+			h.broke(Cancelling, v.Name, "PipelineRun %s is told to end at resource version %d because of GitEvent %s (%s), "+
+				"which may not end what GitEvent %s has started", v.Name, v.Revision, from, why.Why, event.Name)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func (e *Evidence) join() {
 
 // attemptOf returns which attempt of which planned run has a PipelineRun of this name, and the UID
 // that the event has recorded for it; 0 if none has.
-func (e *Evidence) attemptOf(made *pipelinev1.PipelineRun) (run v1alpha1.Run, uid types.UID, attempt int) {
+func (e *Evidence) attemptOf(made *pipelinev1.PipelineRun) (planned v1alpha1.Run, uid types.UID, attempt int) {
 	for _, run := range e.Planned {
 		if run.Namespace != made.Namespace {
 			continue
@@ -135,7 +135,7 @@ func (e *Evidence) attemptOf(made *pipelinev1.PipelineRun) (run v1alpha1.Run, ui
 			}
 		}
 	}
-	return run, "", 0
+	return v1alpha1.Run{}, "", 0
 }
 
 // Never returns the permanent violations: of I-2, I-3, I-4 and I-7. Those of I-3 and I-4 are final

@@ -51,7 +51,7 @@ func Everywhere() []string {
 		"cel: pac.event + '/' + pac.event_type", "cel: has(body.pull_request) ? 'pull' : 'push'",
 		"cel: body.pull_request.head.ref", `cel: "**.go".pathChanged()`,
 		"cel: files.all.filter(f, f.endsWith('.go'))", "cel: body.repository.full_name.split('/')",
-		"cel: target_url + event_title", "cel: nobody",
+		"cel: target_url + event_title", "cel: unknown",
 	} {
 		texts = append(texts, "{{ "+name+" }}")
 	}

@@ -153,10 +153,8 @@ func TestBindingsTieEachRoleToItsServiceAccount(t *testing.T) {
 		bindings = append(bindings, binding{"Role ", b.RoleRef, b.Subjects})
 	}
 	if len(bindings) != 6 {
-		t.Fatalf(
-			"%d bindings, want two for each process, and two for the controller's reading of Secrets and logs",
-			len(bindings),
-		)
+		t.Fatalf("%d bindings, want two for each process, and two for the controller's reading of Secrets and logs",
+			len(bindings))
 	}
 	rules := all.rules()
 	for _, b := range bindings {

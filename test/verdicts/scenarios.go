@@ -54,8 +54,10 @@ func scenarios() []scenario {
 	return append(s, definitions()...)
 }
 
+// unit is a scenario of one task, whose pod gets one status.
+func unit(name string, do change) scenario { return scenario{name, one, []act{{"unit", do, false}}} }
+
 func steps() []scenario {
-	unit := func(name string, do change) scenario { return scenario{name, one, []act{{"unit", do, false}}} }
 	skipped := func(code int32, reason string) change {
 		return containers(corev1.PodFailed, map[string]corev1.ContainerState{
 			"step-prepare": terminated(code, reason, ""), "step-test": terminated(1, "Error", result("Reason", "Skipped")),
@@ -109,7 +111,6 @@ func lowMemory() change {
 }
 
 func nodes() []scenario {
-	unit := func(name string, do change) scenario { return scenario{name, one, []act{{"unit", do, false}}} }
 	lost := stays(corev1.PodFailed, "step-test", runs())
 	return []scenario{
 		unit("evicted-memory", lowMemory()),
@@ -153,7 +154,7 @@ func nodes() []scenario {
 }
 
 func images() []scenario {
-	pull := func(name, words string) scenario { return scenario{name, one, []act{{"unit", backOff(words), false}}} }
+	pull := func(name, words string) scenario { return unit(name, backOff(words)) }
 	const head = `failed to resolve reference "IMAGE": `
 	return []scenario{
 		pull("image-not-found", head+`IMAGE: not found`),
@@ -203,7 +204,7 @@ func images() []scenario {
 // notCreated are scenarios of containers that the kubelet cannot create.
 func notCreated() []scenario {
 	start := func(name, reason, words string) scenario {
-		return scenario{name, one, []act{{"unit", stays(corev1.PodPending, "step-test", waits(reason, words)), false}}}
+		return unit(name, stays(corev1.PodPending, "step-test", waits(reason, words)))
 	}
 	return []scenario{
 		start(

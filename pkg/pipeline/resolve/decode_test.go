@@ -136,17 +136,17 @@ func asked(t *testing.T, err error, want template.Needs) {
 }
 
 // A Task whose own name cannot be read belongs to no pipeline. The other pipelines run anyway.
-func TestANameThatCannotBeReadIsNobodys(t *testing.T) {
+func TestUnreadableTaskNameFailsNoOtherPipeline(t *testing.T) {
 	set := load(header + "metadata: {name: x}\nspec: {pipelineSpec: {tasks: [{name: a, taskRef: {name: t}}]}}\n" +
-		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: '{{ cel: nobody }}'}\nspec: {steps: [{name: s, image: i}]}\n" +
+		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: '{{ cel: unknown }}'}\nspec: {steps: [{name: s, image: i}]}\n" +
 		"---\napiVersion: tekton.dev/v1\nkind: Task\nmetadata: {name: {{ cel: \"t\" }}}\nspec: {steps: [{name: s, image: i}]}\n")
 	if _, err := set.Render(t.Context(), set.Definitions()[0], scopeOf(t, nil), shelf("none")); err != nil {
 		t.Error(err)
 	}
 	bad := load(header +
-		"metadata: {name: x, annotations: {pipelinesascode.tekton.dev/on-cel-expression: '{{ cel: nobody }}'}}\n")
+		"metadata: {name: x, annotations: {pipelinesascode.tekton.dev/on-cel-expression: '{{ cel: unknown }}'}}\n")
 	_, err := bad.Annotations(bad.Definitions()[0], scopeOf(t, nil))
-	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: nobody }}: 1:1: nobody is not defined"
+	const want = ".tekton/a.yaml:1: annotation pipelinesascode.tekton.dev/on-cel-expression: {{ cel: unknown }}: 1:1: unknown is not defined"
 	if !fault.Is(err, fault.Invalid) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -57,7 +57,7 @@ func TestWhichEntryOfAParamCounts(t *testing.T) {
 	}
 }
 
-func TestParamsThatTheOwnerMustMend(t *testing.T) {
+func TestParamsThatTheOwnerMustFix(t *testing.T) {
 	tests := map[string]struct {
 		param   Param
 		message string

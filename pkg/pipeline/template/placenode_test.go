@@ -38,7 +38,7 @@ func TestPlaceNode(t *testing.T) {
 		"null":                          {"{{ body.nothing }}", nil},
 		"a text":                        {"{{ body.title }}", `a "b" {{ revision }}`},
 		"a variable is a text":          {"{{ revision }}", "abc123"},
-		"an unknown name stays":         {"{{ nobody }}", "{{ nobody }}"},
+		"an unknown name stays":         {"{{ unknown }}", "{{ unknown }}"},
 		"what fails stays":              {"{{ body.none }}", "{{ body.none }}"},
 		"an expression that fails":      {"{{ cel: body.none }}", ""},
 		"two placeholders are a text":   {"{{ body.number }}{{ body.number }}", "10000001000000"},

@@ -56,7 +56,7 @@ func TestText(t *testing.T) {
 		"a variable with and without spaces":  {"{{ revision }}{{revision}}{{	revision }}", "abc123abc123abc123"},
 		"an empty variable is the empty text": {"<{{ git_tag }}>", "<>"},
 		"an unknown name stays as it is": {
-			"{{ nobody }} {{ .Values.x }} {{x}}", "{{ nobody }} {{ .Values.x }} {{x}}",
+			"{{ unknown }} {{ .Values.x }} {{x}}", "{{ unknown }} {{ .Values.x }} {{x}}",
 		},
 		"pull_request_number of a push without one": {"{{ pull_request_number }}", "{{ pull_request_number }}"},
 		"a field of the payload":                    {"{{ body.title }}", `a "b" {{ revision }}`},
@@ -111,7 +111,7 @@ func TestText(t *testing.T) {
 		"a param that does not apply in the payload's": {
 			"{{ body.number == 1.0 ? out : out }}", "{{ body.number == 1.0 ? out : out }}",
 		},
-		"text around": {"a {{ tier }} b {{ nobody }} c {{ revision }} d", "a gold b {{ nobody }} c abc123 d"},
+		"text around": {"a {{ tier }} b {{ unknown }} c {{ revision }} d", "a gold b {{ unknown }} c abc123 d"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestTextRefusesWhatTheAuthorMustMend(t *testing.T) {
+func TestTextRefusesWhatTheAuthorMustFix(t *testing.T) {
 	tests := map[string]struct{ text, message string }{
 		"an expression that cannot be read": {
 			`x {{ cel: body.x == }}`, `{{ cel: body.x == }}: 1:10: Syntax error: mismatched input '<EOF>' expecting`,
@@ -181,7 +181,7 @@ func TestWhatIsNotKnownIsAskedForOnlyIfSomethingDependsOnIt(t *testing.T) {
 		text string
 		want Needs
 	}{
-		"a variable":        {"{{ revision }} {{ nobody }}", Needs{}},
+		"a variable":        {"{{ revision }} {{ unknown }}", Needs{}},
 		"a header":          {"{{ headers['x-github-event'] }}", Needs{}},
 		"the payload":       {"{{ body.x }}", Needs{Body: true}},
 		"the changed files": {"{{ files.all }}", Needs{Changed: true}},

@@ -37,12 +37,12 @@ func TestHistoryWhySkipped(t *testing.T) {
 	other.Event.Spec.SHA, other.Event.Status.Plan.HeadSHA = strings.Repeat("b", 40), strings.Repeat("b", 40)
 	h := rerun.NewHistory(sha, []history.Record{
 		other,
-		recorded("push-1", "main", ran("mended", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
-		recorded("push-2", "main", ran("mended", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed),
+		recorded("push-1", "main", ran("fixed", v1alpha1.OutcomeFailed), ran("broken", v1alpha1.OutcomeSucceeded), running),
+		recorded("push-2", "main", ran("fixed", v1alpha1.OutcomeSucceeded), ran("broken", v1alpha1.OutcomeFailed),
 			ran("running", v1alpha1.OutcomeFailed)),
-		recorded("push-3", "main", ran("mended", v1alpha1.OutcomeSkipped), ran("running", v1alpha1.OutcomeSkipped)),
+		recorded("push-3", "main", ran("fixed", v1alpha1.OutcomeSkipped), ran("running", v1alpha1.OutcomeSkipped)),
 	})
-	for pipeline, want := range map[string]string{"mended": "succeeded", "running": "is not finished", "broken": "",
+	for pipeline, want := range map[string]string{"fixed": "succeeded", "running": "is not finished", "broken": "",
 		"new": "", "elsewhere": ""} {
 		if why := h.WhySkipped(pipeline); !strings.Contains(why, want) || (why == "") != (want == "") {
 			t.Errorf("%s is left alone because %q, want %q", pipeline, why, want)

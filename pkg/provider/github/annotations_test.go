@@ -36,7 +36,7 @@ func (b bench) annotated(t *testing.T) (messages []string) {
 }
 
 // GitHub takes 50 annotations at a time. What it has is not sent again, wherever an earlier attempt
-// has ended. The check stays as it is.
+// has stopped. The check stays as it is.
 func TestAnnotateSendsWhatIsMissing(t *testing.T) {
 	for _, before := range []int{0, 1, 50, 100, 119, 120} {
 		b := newBench(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // A Repository that wants no comments gets none, also where there is no other place for the result.
-// A note that was begun before is finished.
+// A note that exists already gets the conclusion.
 func TestPutWritesNoNoteIfCommentsAreDisabled(t *testing.T) {
 	b, iid := forked(t, forgelab.Private, "")
 	quiet, err := New(Options{}).Connect(t.Context(), b.URL(), b.head.Project,
@@ -30,7 +30,7 @@ func TestPutWritesNoNoteIfCommentsAreDisabled(t *testing.T) {
 	}
 	b.put(t, "", check(status.InProgress, ""))
 	if _, err := quiet.Put(t.Context(), b.head, "", check(status.Completed, status.Failure), false); err != nil {
-		t.Error(err) // its id was lost
+		t.Error(err) // its ID is not known
 	}
 	if notes := b.ours(iid); len(notes) != 1 || !strings.Contains(notes[0].Body, "Title of completedfailure") {
 		t.Errorf("notes %+v", notes)

@@ -8,12 +8,11 @@ import (
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// Annotate appends annotations, 50 at a time, to those that the check had when it began.
+// Annotate appends annotations, 50 at a time, to those that the check has.
 func (g *fakeGit) Annotate(
 	ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine,
 ) error {
@@ -41,22 +40,4 @@ func (g *fakeGit) Annotate(
 		}
 	}
 	return nil
-}
-
-// helloFile is a pipeline for pushes to main.
-func helloFile(name string) git.File {
-	return git.File{Path: ".tekton/" + name + ".yaml", Data: []byte(`apiVersion: tekton.dev/v1
-kind: PipelineRun
-metadata:
-  name: ` + name + `
-  annotations:
-    pipelinesascode.tekton.dev/on-event: "[push]"
-    pipelinesascode.tekton.dev/on-target-branch: "[main]"
-spec:
-  pipelineSpec:
-    tasks:
-      - name: build
-        taskSpec:
-          steps: [{name: s, image: busybox, script: "true"}]
-`)}
 }

@@ -61,7 +61,7 @@ func TestNewerCommitDoesNotReplaceWaitingAttempt(t *testing.T) {
 			w := between(t, "")
 			w.git.newer = newerSHA
 			w.refuse(3, refusal)
-			w.ended(evicted)
+			w.settleAttempts(evicted)
 			w.wantAttempts(2, status.Success)
 		})
 	}
@@ -81,7 +81,7 @@ func TestDeletedEarlierAttemptChangesNothing(t *testing.T) {
 				_, _ = w.reconcile()
 			}
 			w.must(w.tekton.Tracker().Delete(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns"), tenant, first))
-			w.ended(evicted)
+			w.settleAttempts(evicted)
 			if got := w.attempts(); !slices.Equal(got, []string{"2"}) || w.conclusions()["hello"] != status.Success {
 				t.Errorf("attempts %v, and the check says %q", got, w.conclusions()["hello"])
 			}
@@ -97,7 +97,7 @@ func TestEarlierAttemptIsPruned(t *testing.T) {
 			t.Parallel()
 			w := between(t, keep)
 			w.history(2)
-			w.ended(evicted)
+			w.settleAttempts(evicted)
 			if got := w.remainingRuns(); got != want || !slices.Contains(w.attempts(), "2") {
 				t.Errorf("%q are left with the attempts %v, want %q and the second attempt", got, w.attempts(), want)
 			}
@@ -116,7 +116,7 @@ func TestDeletedRepositoryEndsAttempts(t *testing.T) {
 	w.repository = func(r *pacv1alpha1.Repository) { r.Spec.URL = "https://git.example/acme/renamed" }
 	w.must(w.own.PipelinesascodeV1alpha1().Repositories(tenant).Delete(t.Context(), "app", metav1.DeleteOptions{}))
 	w.kill()
-	w.ended()
+	w.settleAttempts()
 	run := w.event().Status.Runs[0]
 	if run.Result == nil || run.Result.Reason != credentials.ReasonRepositoryGone ||
 		w.count("create pipelineruns") != 1 || w.event().Status.Disposition != v1alpha1.DispositionRuns {
@@ -138,7 +138,7 @@ func TestEarlierAttemptIsReportedOnceTheNextExists(t *testing.T) {
 	if got := w.runs()[0].Labels[pipelinesascode.State]; got == pipelinesascode.StateCompleted {
 		t.Errorf("the state of attempt 1 is %q, and there is no attempt 2", got)
 	}
-	w.ended(evicted)
+	w.settleAttempts(evicted)
 	w.wantAttempts(2, status.Success)
 }
 
@@ -158,7 +158,7 @@ func TestCancelledAttemptIsNotQueuedAgain(t *testing.T) {
 	}
 	_, _ = w.reconcile()
 	w.asked = nil
-	w.ended()
+	w.settleAttempts()
 	progress := false
 	for _, check := range w.git.writes {
 		if progress = progress || check.State == status.InProgress; progress && check.State == status.Queued {

@@ -38,7 +38,7 @@ func TestCheckStaysInProgressBetweenAttempts(t *testing.T) {
 
 // The second attempt uses the Secret of the first, with a token that has not expired, and keeps the
 // slot.
-func TestSecondAttemptKeepsSlotAndGetsLivingToken(t *testing.T) {
+func TestSecondAttemptKeepsSlotAndGetsValidToken(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, helloFile("hello"))
 	w.slots()
@@ -62,7 +62,7 @@ func TestSecondAttemptKeepsSlotAndGetsLivingToken(t *testing.T) {
 	}
 }
 
-// An event of a version that knew no attempts has none.
+// An event of a version that knew no attempts has only the first.
 func TestRunOfOlderVersionHasNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	w := failedOnce(t)
@@ -70,6 +70,6 @@ func TestRunOfOlderVersionHasNoOtherAttempt(t *testing.T) {
 	event.Status.Runs[0].InfrastructureRetries = 0
 	w.must(w.own.Tracker().Update(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), event, system))
 	w.kill()
-	w.ended(evicted)
+	w.settleAttempts(evicted)
 	w.wantAttempts(1, status.Failure)
 }

@@ -29,8 +29,8 @@ const (
 	unclear  = pipelinev1.TaskRunReason("SomethingElse")
 )
 
-// fails makes the n-th attempt fail with this reason of its TaskRun; the last one ends as each
-// further attempt does.
+// fails ends the PipelineRuns that run: the n-th attempt fails with the n-th reason of its TaskRun,
+// and each attempt after those succeeds.
 func (w *env) fails(reasons ...pipelinev1.TaskRunReason) {
 	w.uncounted(func() *Reconciler {
 		for _, run := range w.runs() {
@@ -82,8 +82,8 @@ func (w *env) taskRun(run *pipelinev1.PipelineRun, reason pipelinev1.TaskRunReas
 	w.must(w.tekton.Tracker().Add(task))
 }
 
-// ended reconciles until the event is settled.
-func (w *env) ended(reasons ...pipelinev1.TaskRunReason) {
+// settleAttempts reconciles until the event is settled. Its attempts end as with fails.
+func (w *env) settleAttempts(reasons ...pipelinev1.TaskRunReason) {
 	w.t.Helper()
 	for range 60 {
 		_, _ = w.reconcile()
@@ -122,7 +122,7 @@ func TestAttemptsByVerdictAndLimit(t *testing.T) {
 		"unknown":                        {"3", nil, []pipelinev1.TaskRunReason{unclear}, 1, status.Failure},
 		"the author of a deployment":     {"0", nil, []pipelinev1.TaskRunReason{evicted}, 1, status.Failure},
 		"the author writes nonsense":     {"four", nil, []pipelinev1.TaskRunReason{evicted}, 2, status.Success},
-		"the author asks for too many":   {"4", nil, []pipelinev1.TaskRunReason{evicted, evicted}, 2, status.Failure},
+		"the author requests too many":   {"4", nil, []pipelinev1.TaskRunReason{evicted, evicted}, 2, status.Failure},
 		"the operator turns it off":      {"", map[string]string{"infrastructure-retries": "0"}, []pipelinev1.TaskRunReason{evicted}, 1, status.Failure},
 		"the author, against operator's": {"1", map[string]string{"infrastructure-retries": "0"}, []pipelinev1.TaskRunReason{evicted}, 2, status.Success},
 	} {
@@ -135,7 +135,7 @@ func TestAttemptsByVerdictAndLimit(t *testing.T) {
 			}
 			w := newEnv(t, file)
 			w.settings = test.settings
-			w.ended(test.reasons...)
+			w.settleAttempts(test.reasons...)
 			w.wantAttempts(test.attempts, test.want)
 			if n := len(w.attempts()); n != test.attempts {
 				t.Errorf("attempts %v, want %d", w.attempts(), test.attempts)
@@ -179,7 +179,7 @@ func (w *env) wantAttempts(n int, want status.Conclusion) {
 func TestSecondAttemptSurvivesAnyFailedCall(t *testing.T) {
 	t.Parallel()
 	free := newEnv(t, helloFile("hello"))
-	free.ended(evicted)
+	free.settleAttempts(evicted)
 	free.wantAttempts(2, status.Success)
 	t.Logf("without a fault there are %d calls: %v", len(free.calls), free.calls)
 	for kind, fault := range failures() {
@@ -202,7 +202,7 @@ func TestSecondAttemptSurvivesAnyFailedCall(t *testing.T) {
 						}
 						return fault
 					}
-					w.ended(evicted)
+					w.settleAttempts(evicted)
 					switch denied {
 					case "create pipelineruns of attempt 1", "create pipelineruns of attempt 2": // admission refuses the definition
 						if made > 2 || w.conclusions()["hello"] != status.Failure {
@@ -267,7 +267,7 @@ func TestCancelledRunHasNoOtherAttempt(t *testing.T) {
 				}
 				test.between(w)
 			}
-			w.ended()
+			w.settleAttempts()
 			if got := w.conclusions()["hello"]; got != test.want || w.count("create pipelineruns") != 1 {
 				t.Errorf("the check says %q, want %q; %d PipelineRuns were created", got, test.want,
 					w.count("create pipelineruns"))
@@ -286,7 +286,7 @@ func TestDeletedFinishedRunHasNoOtherAttempt(t *testing.T) {
 		return nil
 	})
 	w.deleteRuns()
-	w.ended()
+	w.settleAttempts()
 	if got := w.conclusions()["hello"]; got != status.Failure || w.count("create pipelineruns") != 1 {
 		t.Errorf("the check says %q; %d PipelineRuns were created", got, w.count("create pipelineruns"))
 	}

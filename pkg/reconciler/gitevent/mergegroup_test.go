@@ -56,7 +56,7 @@ func TestEndOfMergeGroupStopsItsRuns(t *testing.T) {
 	}
 	_, _ = w.reconcile()
 	if runs := w.runs(); len(runs) != 1 || runs[0].Spec.Status != "CancelledRunFinally" {
-		t.Errorf("%+v, want it to be told to stop", runs)
+		t.Errorf("%+v, want one cancelled PipelineRun", runs)
 	}
 }
 

@@ -87,12 +87,6 @@ func commands(t *testing.T, body string, files ...git.File) *env {
 	return w
 }
 
-func pullFile(name string) git.File {
-	file := helloFile(name)
-	file.Data = []byte(strings.Replace(string(file.Data), "[push]", "[pull_request]", 1))
-	return file
-}
-
 // wantReply requires one comment of ours with the words.
 func (w *env) wantReply(words ...string) {
 	w.t.Helper()
@@ -143,12 +137,12 @@ func TestUnauthorizedCommandIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	no := func(string) (bool, error) { return false, nil }
 	for name, change := range map[string]func(*env){
-		"a stranger":                   func(w *env) { w.git.canWrite = no },
-		"a stranger's contradiction":   func(w *env) { w.setSecondPayload("/test\n/cancel"); w.git.canWrite = no },
-		"a stranger's question":        func(w *env) { w.setSecondPayload("/why"); w.git.canWrite = no },
-		"a question of the author":     func(w *env) { w.setSecondPayload("/why"); w.setSender("author"); w.git.canWrite = no },
-		"a comment that is no command": func(w *env) { w.setSecondPayload("I will /test it") },
-		"an approval of the author":    func(w *env) { w.setSecondPayload("/ok-to-test"); w.setSender("author") },
+		"an untrusted user":                 func(w *env) { w.git.canWrite = no },
+		"an untrusted user's contradiction": func(w *env) { w.setSecondPayload("/test\n/cancel"); w.git.canWrite = no },
+		"an untrusted user's question":      func(w *env) { w.setSecondPayload("/why"); w.git.canWrite = no },
+		"a question of the author":          func(w *env) { w.setSecondPayload("/why"); w.setSender("author"); w.git.canWrite = no },
+		"a comment that is no command":      func(w *env) { w.setSecondPayload("I will /test it") },
+		"an approval of the author":         func(w *env) { w.setSecondPayload("/ok-to-test"); w.setSender("author") },
 		"a look-up that fails": func(w *env) {
 			w.git.canWrite = func(string) (bool, error) { return false, errDown }
 		},

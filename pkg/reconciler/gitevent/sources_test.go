@@ -57,6 +57,37 @@ func (w *env) wantAnnotations() {
 	}
 }
 
+// As long as something else keeps the event unsettled, annotations that were sent or given up are
+// not sent again, also not by another process.
+func TestAnnotationsAreNotSentAgainBeforeTheEventSettles(t *testing.T) {
+	t.Parallel()
+	for name, refusal := range map[string]error{
+		"sent": nil, "given up": fault.Operatorf(fault.ReasonPermissionMissing, "403"),
+	} {
+		w := failingSources(t)
+		w.hook = func(_ int, call string) outcome {
+			switch call {
+			case "count annotations":
+				return outcome{err: refusal}
+			case "patch pipelineruns":
+				return outcome{err: errRefused}
+			}
+			return outcome{}
+		}
+		for range 3 {
+			_, _ = w.reconcile()
+			w.kill()
+			w.advance(time.Minute)
+		}
+		if checks := w.event().Status.Checks; w.settled() || len(checks) != 1 || !checks[0].Annotated {
+			t.Errorf("%s: settled %v, checks %+v, want an unsettled event and an annotated check", name, w.settled(), checks)
+		}
+		if n := w.count("count annotations"); n != 1 {
+			t.Errorf("%s: annotations are sent %d times, want once", name, n)
+		}
+	}
+}
+
 func TestCheckGetsAnnotationsAfterItsConclusion(t *testing.T) {
 	t.Parallel()
 	w := failingSources(t)
@@ -76,7 +107,7 @@ func TestAnnotationsSurviveAnyFailedCall(t *testing.T) {
 	first := len(w.calls)
 	w.until(w.settled)
 	ways := failures()
-	delete(ways, "denied") // another class of what is refused
+	delete(ways, "denied") // is not retried: TestRefusedAnnotationsAreGivenUp
 	for kind, failure := range ways {
 		for k := first + 1; k <= len(w.calls); k++ {
 			call := w.calls[k-1]
@@ -105,7 +136,7 @@ func TestAnnotationsSurviveAnyFailedCall(t *testing.T) {
 	}
 }
 
-// What was sent may take effect although its answer is lost: the next request waits for that.
+// A request may take effect although its answer is lost: the next one waits until it no longer can.
 func TestLostAnnotationsAreNotSentAgainTooEarly(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]outcome{

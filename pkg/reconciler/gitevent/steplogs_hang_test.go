@@ -35,17 +35,14 @@ func TestHangingLogDelaysNoOtherRun(t *testing.T) {
 	})
 }
 
-// A panic costs the log alone.
-func TestPanicOfALogReaderCostsTheLogAlone(t *testing.T) {
+func TestPanicOfLogReaderLosesOnlyTheLog(t *testing.T) {
 	t.Parallel()
 	w, _, _ := failing(t, func(context.Context, string) error { panic("a defect") }, "hello")
 	for range 3 {
 		_, _ = w.reconcile()
 	}
-	if c := w.check(
-		"hello",
-	); c.Conclusion != status.Failure || !strings.Contains(c.Text, "within a minute") ||
-		!w.event().Settled() {
+	c := w.check("hello")
+	if c.Conclusion != status.Failure || !strings.Contains(c.Text, "within a minute") || !w.event().Settled() {
 		t.Errorf("settled %v, %+v", w.event().Settled(), c)
 	}
 }

@@ -158,10 +158,8 @@ func TestCheckHasTheLogOfAFailedStep(t *testing.T) {
 	w, _, _ := failing(t, nil, "hello")
 	before := len(w.git.writes)
 	_, _ = w.reconcile()
-	if c := w.check(
-		"hello",
-	); c.Conclusion != status.Failure || !strings.Contains(c.Text, fakeLog) ||
-		c.LogLine != fakeLog {
+	c := w.check("hello")
+	if c.Conclusion != status.Failure || !strings.Contains(c.Text, fakeLog) || c.LogLine != fakeLog {
 		t.Errorf("%+v", c)
 	}
 	if n := len(w.git.writes) - before; n != 1 {

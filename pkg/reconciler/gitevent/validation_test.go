@@ -54,7 +54,7 @@ func TestValidationCommentSaysFixed(t *testing.T) {
 	}
 }
 
-// An older event that is worked on last does not take back what a newer one has said.
+// An older event that is reconciled last does not change what a newer one has written.
 func TestValidationOfAnOlderEventIsNotWritten(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, pullFile("hello"))

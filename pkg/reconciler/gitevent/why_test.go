@@ -53,7 +53,7 @@ func TestWhyIsAnswered(t *testing.T) {
 	}
 }
 
-// A user who asks before anything is on record is told so.
+// The answer says so if no event of the commit is on record.
 func TestWhyWithoutRecords(t *testing.T) {
 	t.Parallel()
 	w := commands(t, "/why", pullFile("hello"))

@@ -21,17 +21,17 @@ const configMap = "/api/v1/namespaces/" + namespace + "/configmaps/" + name
 
 // server is an API server. The keys are paths; other paths do not exist.
 type server struct {
-	mu      sync.Mutex
-	answers map[string]int
-	url     string
-	asked   []string
-	hangs   chan struct{}
+	mu       sync.Mutex
+	answers  map[string]int
+	url      string
+	requests []string
+	hangs    chan struct{}
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	code, url := s.answers[r.URL.Path], s.url
-	s.asked = append(s.asked, r.URL.Path)
+	s.requests = append(s.requests, r.URL.Path)
 	s.mu.Unlock()
 	if s.hangs != nil {
 		select {
@@ -58,28 +58,28 @@ func (s *server) client(t *testing.T) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(&rest.Config{Host: listener.URL})
 }
 
-func TestRead(t *testing.T) {
+func TestConsoleIsReadOnOpenShift(t *testing.T) {
 	const console = "https://console.apps.example.com"
 	for name, test := range map[string]struct {
-		answers map[string]int
-		want    string
-		next    time.Duration
-		asked   []string
+		answers  map[string]int
+		want     string
+		next     time.Duration
+		requests []string
 	}{
 		"OpenShift": {
-			answers: map[string]int{apis: 200, configMap: 200}, want: console, next: every, asked: []string{apis, configMap},
+			answers: map[string]int{apis: 200, configMap: 200}, want: console, next: every, requests: []string{apis, configMap},
 		},
-		"another cluster gets no request for the ConfigMap": {next: every, asked: []string{apis}},
-		"a cluster whose console was removed":               {answers: map[string]int{apis: 200}, next: every, asked: []string{apis, configMap}},
+		"another cluster gets no request for the ConfigMap": {next: every, requests: []string{apis}},
+		"a cluster whose console was removed":               {answers: map[string]int{apis: 200}, next: every, requests: []string{apis, configMap}},
 		"no right to read it": {
-			answers: map[string]int{apis: 200, configMap: 403}, next: every, asked: []string{apis, configMap},
+			answers: map[string]int{apis: 200, configMap: 403}, next: every, requests: []string{apis, configMap},
 		},
 		"an outage says nothing": {
 			answers: map[string]int{apis: 200, configMap: 500}, want: "https://before.example.com", next: again,
-			asked: []string{apis, configMap},
+			requests: []string{apis, configMap},
 		},
 		"an outage of discovery says nothing": {
-			answers: map[string]int{apis: 500}, want: "https://before.example.com", next: again, asked: []string{apis},
+			answers: map[string]int{apis: 500}, want: "https://before.example.com", next: again, requests: []string{apis},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestRead(t *testing.T) {
 			if got := c.URL(); got != test.want {
 				t.Errorf("the console is %q, want %q", got, test.want)
 			}
-			if !slices.Equal(slices.Compact(s.asked), test.asked) {
-				t.Errorf("requests %q, want %q", s.asked, test.asked)
+			if !slices.Equal(slices.Compact(s.requests), test.requests) {
+				t.Errorf("requests %q, want %q", s.requests, test.requests)
 			}
 		})
 	}
@@ -108,12 +108,12 @@ func TestFindReadsOnce(t *testing.T) {
 			t.Errorf("the console is %q, want %q", got, s.url)
 		}
 	}
-	if len(s.asked) != 2 {
-		t.Errorf("requests %q", s.asked)
+	if len(s.requests) != 2 {
+		t.Errorf("requests %q", s.requests)
 	}
 	var none *Console
 	if none.Find(t.Context(), client) != nil {
-		t.Error("a controller without a Console looks for one")
+		t.Error("a controller without a Console reads one")
 	}
 }
 

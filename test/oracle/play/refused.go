@@ -19,8 +19,8 @@ import (
 
 const (
 	// refusedName is that of the repository and of the namespace; no scenario has it.
-	refusedName = "ci"
-	refusedFor  = 2 * time.Minute
+	refusedName  = "ci"
+	refusedLimit = 2 * time.Minute
 )
 
 const refusedPipeline = `apiVersion: tekton.dev/v1
@@ -40,7 +40,7 @@ spec:
 // dead between the create of a PipelineRun and the first patch of it, and the PipelineRun
 // succeeded.
 func (s *Stage) RefusedPatch(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, refusedFor)
+	ctx, cancel := context.WithTimeout(ctx, refusedLimit)
 	defer cancel()
 	repo := organisation + "/" + refusedName
 	url := s.forge.CreateRepo(organisation, refusedName, forge.RepoOptions{}).HTMLURL

@@ -19,9 +19,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// The Pod of a TaskRun is read only if a signal ended a step, and only believed if the TaskRun owns
-// it. A right that is missing changes nothing; an outage is retried.
-func TestPodsOfKilledSteps(t *testing.T) {
+// The Pod of a TaskRun is read only if a signal ended a step, and is used only if the TaskRun owns
+// it. A missing permission changes nothing; an outage is retried.
+func TestPodIsReadOnlyForKilledSteps(t *testing.T) {
 	killed := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{Name: "unit", Namespace: "team", UID: "1"}}
 	killed.Status.PodName = "unit-pod"
 	killed.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
@@ -35,6 +35,7 @@ func TestPodsOfKilledSteps(t *testing.T) {
 	other := killed.DeepCopy()
 	other.UID = "2"
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "unit-pod", nil)
+	gone := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "unit-pod")
 	exit := killed.DeepCopy()
 	exit.Status.Steps[0].Terminated.ExitCode = 1
 	cases := map[string]struct {
@@ -44,15 +45,9 @@ func TestPodsOfKilledSteps(t *testing.T) {
 		found int
 		again bool
 	}{
-		"its own Pod":       {killed, pod(killed), nil, 1, false},
-		"another TaskRun's": {killed, pod(other), nil, 0, false},
-		"no Pod": {
-			killed,
-			pod(killed),
-			apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "unit-pod"),
-			0,
-			false,
-		},
+		"its own Pod":         {killed, pod(killed), nil, 1, false},
+		"another TaskRun's":   {killed, pod(other), nil, 0, false},
+		"no Pod":              {killed, pod(killed), gone, 0, false},
 		"no right":            {killed, pod(killed), forbidden, 0, false},
 		"an outage":           {killed, pod(killed), apierrors.NewInternalError(context.Canceled), 0, true},
 		"an ordinary failure": {exit, pod(exit), apierrors.NewInternalError(context.Canceled), 0, false},

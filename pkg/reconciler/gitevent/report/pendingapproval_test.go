@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// desk decides about reports with its own clock, and sends those that are due.
-type desk struct {
+// limiterEnv decides about reports with its own clock, and sends those that are due.
+type limiterEnv struct {
 	*PendingLimiter
 	t     *testing.T
 	now   time.Time
@@ -21,9 +21,9 @@ type desk struct {
 	due   map[string]time.Time
 }
 
-func newDesk(t *testing.T) *desk {
+func newLimiterEnv(t *testing.T) *limiterEnv {
 	t.Helper()
-	d := &desk{
+	d := &limiterEnv{
 		t: t, now: time.Unix(0, 0), heads: map[string]string{}, ended: map[string]bool{}, due: map[string]time.Time{},
 	}
 	d.PendingLimiter = NewPendingLimiter(func(event string, after time.Duration) { d.due[event] = d.now.Add(after) })
@@ -36,7 +36,7 @@ func report(event, commit, pull string) PendingReport {
 }
 
 // ask does what the report step does with an event.
-func (d *desk) ask(r PendingReport) Answer {
+func (d *limiterEnv) ask(r PendingReport) Answer {
 	d.t.Helper()
 	answer, wait := d.Decide(r, d.now)
 	if answer == Confirm {
@@ -65,7 +65,7 @@ func (d *desk) ask(r PendingReport) Answer {
 }
 
 // until lets time pass in steps of a second, and asks for each event when it is due.
-func (d *desk) until(end time.Duration, all ...PendingReport) {
+func (d *limiterEnv) until(end time.Duration, all ...PendingReport) {
 	d.t.Helper()
 	for ; d.now.Before(time.Unix(0, 0).Add(end)); d.now = d.now.Add(time.Second) {
 		for _, r := range all {
@@ -80,7 +80,7 @@ func (d *desk) until(end time.Duration, all ...PendingReport) {
 // every six seconds, until all do.
 func TestManyPullRequestsAreReportedSlowlyAndAll(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	var all []PendingReport
 	for n := range 80 {
 		all = append(all, report(fmt.Sprint("event-", n), fmt.Sprint("commit-", n), fmt.Sprint("pull-", n)))
@@ -114,7 +114,7 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 		"mixed": {3, 6, 1, 5, 2, 4}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t)
+			d := newLimiterEnv(t)
 			d.heads["pull"] = "commit-6"
 			var all []PendingReport
 			for _, n := range order { // one in nine seconds
@@ -137,7 +137,7 @@ func TestPullRequestShowsItsHeadInTheEnd(t *testing.T) {
 }
 
 // wantSettled checks that each pull request shows its head, and that so many events are settled.
-func (d *desk) wantSettled(t *testing.T, events int) {
+func (d *limiterEnv) wantSettled(t *testing.T, events int) {
 	t.Helper()
 	for pull, head := range d.heads {
 		if d.shown(pull) != head {
@@ -149,13 +149,13 @@ func (d *desk) wantSettled(t *testing.T, events int) {
 	}
 }
 
-func (d *desk) shown(pull string) string {
+func (d *limiterEnv) shown(pull string) string {
 	p, _ := d.pulls.Get(pull)
 	return p.shown
 }
 
 // waiting returns how many events have a ticket.
-func (d *desk) waiting() (n int) {
+func (d *limiterEnv) waiting() (n int) {
 	var pulls []string
 	d.pulls.DeleteFunc(func(name string) bool {
 		pulls = append(pulls, name)
@@ -173,7 +173,7 @@ func (d *desk) waiting() (n int) {
 func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 40, 10
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	var all []PendingReport
 	for n := range pushes { // every half minute
 		for p := range pulls {
@@ -198,7 +198,7 @@ func TestManyPushesToManyPullRequestsCostLittle(t *testing.T) {
 func TestReplacedPushesDoNotWait(t *testing.T) {
 	t.Parallel()
 	const pulls, pushes = 80, 20
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	var all []PendingReport
 	for n := range pushes { // every five seconds
 		for p := range pulls {
@@ -222,7 +222,7 @@ func TestReplacedPushesDoNotWait(t *testing.T) {
 func TestRestoredHeadIsReported(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 3, 2, 1}, {3, 2, 1, 0}, {0, 2, 3, 1}} {
-		d := newDesk(t)
+		d := newLimiterEnv(t)
 		d.heads["pull"] = "a"
 		pushes := []PendingReport{report("event-0", "z", "pull"), report("event-1", "a", "pull"),
 			report("event-2", "b", "pull"), report("event-3", "a", "pull")}
@@ -242,7 +242,7 @@ func TestRestoredHeadIsReported(t *testing.T) {
 // Reopening a pull request again and again writes nothing new; a redelivery does.
 func TestShownCommitIsNotReportedAgain(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	d.ask(report("event-1", "commit", "pull"))
 	if got := d.ask(report("event-2", "commit", "pull")); got != Needless {
 		t.Errorf("the second event of a commit: %v", got)
@@ -258,7 +258,7 @@ func TestShownCommitIsNotReportedAgain(t *testing.T) {
 // An answer of a replica that may not have a push yet ends nothing: the Git service is asked again.
 func TestLaggingReplicaDropsNoReport(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	d.heads["pull"] = "commit-2"
 	all := []PendingReport{report("event-1", "commit-1", "pull"), report("event-2", "commit-2", "pull")}
 	d.until(50*time.Second, all...)

@@ -14,7 +14,7 @@ import (
 // minute; a failed write is retried at its time.
 func TestRateLimitedInstallationPauses(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	first, second := report("event-1", "commit-1", "pull-1"), report("event-2", "commit-2", "pull-2")
 	if answer, _ := d.Decide(first, d.now); answer != Write {
 		t.Fatal("the first report waits")
@@ -51,14 +51,14 @@ func TestLimitsArePerInstallation(t *testing.T) {
 // The limiter has a bound, for pull requests and for the events of one of them.
 func TestLimiterIsBounded(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	for n := range recent.DefaultMax + 10 {
 		d.Decide(report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)), d.now)
 	}
 	if n := d.waiting(); n != recent.DefaultMax {
 		t.Errorf("%d pull requests are remembered, want %d", n, recent.DefaultMax)
 	}
-	d = newDesk(t)
+	d = newLimiterEnv(t)
 	for n := range maxEvents + 10 {
 		d.Decide(report(fmt.Sprint("event-", n), fmt.Sprint("c-", n), "pull"), d.now)
 	}
@@ -71,7 +71,7 @@ func TestLimiterIsBounded(t *testing.T) {
 // raises open-events-cap. Each keeps its slot: otherwise no report would ever be sent again.
 func TestForgottenPullRequestsKeepTheirSlots(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	var all []PendingReport
 	for n := range recent.DefaultMax + 2*Burst {
 		all = append(all, report(fmt.Sprint("event-", n), "c", fmt.Sprint("pull-", n)))

@@ -12,7 +12,7 @@ import (
 // reports have.
 func TestRepliesToUntrustedUsersAreFew(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	one, two := report("comment-1", "c", "pull"), report("comment-2", "c", "pull")
 	if wait := d.Reply(one, d.now); wait != 0 {
 		t.Errorf("the first one waits %s", wait)
@@ -33,7 +33,7 @@ func TestRepliesToUntrustedUsersAreFew(t *testing.T) {
 // one every six seconds.
 func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	for n := range Burst / 2 {
 		d.ask(report(fmt.Sprint("push-", n), fmt.Sprint("commit-", n), fmt.Sprint("pull-", n)))
 	}
@@ -58,7 +58,7 @@ func TestRepliesToUntrustedUsersShareTheSlots(t *testing.T) {
 // A report and an answer of one pull request have a slot each, and use it once.
 func TestSlotIsUsedOnce(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	first, second := report("comment-1", "c", "pull"), report("comment-2", "c", "pull")
 	if wait := d.Reply(first, d.now); wait != 0 {
 		t.Fatalf("the first answer waits %s", wait)
@@ -76,7 +76,7 @@ func TestSlotIsUsedOnce(t *testing.T) {
 // A slot is free again when the pull request has nothing to report any more.
 func TestUnneededSlotIsFree(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
+	d := newLimiterEnv(t)
 	d.exhaust()
 	one, other := report("event", "c", "pull"), report("event-of-other", "c", "other")
 	d.ask(one)
@@ -93,7 +93,7 @@ func TestUnneededSlotIsFree(t *testing.T) {
 }
 
 // exhaust uses all slots that are free now.
-func (d *desk) exhaust() {
+func (d *limiterEnv) exhaust() {
 	for n := range Burst {
 		d.ask(report(fmt.Sprint("burst-", n), "c", fmt.Sprint("burst-", n)))
 	}

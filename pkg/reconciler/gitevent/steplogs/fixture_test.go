@@ -3,6 +3,7 @@
 package steplogs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -127,22 +128,14 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		found = list
 	}
 	if found == nil {
-		reasons := map[int]metav1.StatusReason{403: metav1.StatusReasonForbidden, 400: metav1.StatusReasonBadRequest,
-			500: metav1.StatusReasonInternalError}
-		if code == 0 {
-			code, reasons[0] = http.StatusNotFound, metav1.StatusReasonNotFound
+		reasons := map[int]metav1.StatusReason{
+			400: metav1.StatusReasonBadRequest, 403: metav1.StatusReasonForbidden, 404: metav1.StatusReasonNotFound,
+			500: metav1.StatusReasonInternalError,
 		}
+		code = cmp.Or(code, http.StatusNotFound)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		found = &metav1.Status{
-			Status:  "Failure",
-			Code:    int32(code),
-			Reason:  reasons[code],
-			Message: "refused",
-		}
-		if code == http.StatusNotFound {
-			found.(*metav1.Status).Reason = metav1.StatusReasonNotFound
-		}
+		found = &metav1.Status{Status: "Failure", Code: int32(code), Reason: reasons[code], Message: "refused"}
 		_ = json.NewEncoder(w).Encode(found)
 		return
 	}
@@ -162,12 +155,7 @@ func (f *fixture) reader() *Reader {
 
 func request() Request {
 	return Request{
-		Namespace: "team",
-		Name:      "run",
-		UID:       "run-uid",
-		Steps:     5,
-		Lines:     3,
-		Bytes:     func(int) int { return 1000 },
+		Namespace: "team", Name: "run", UID: "run-uid", Steps: 5, Lines: 3, Bytes: func(int) int { return 1000 },
 	}
 }
 

@@ -77,7 +77,7 @@ func TestLongLineIsCut(t *testing.T) {
 	}
 }
 
-// Secrets are masked in source lines, also those of which the log has a part before.
+// Secrets are masked in source lines, also a Secret that begins on one line and ends on the next.
 func TestSourceLinesAreMasked(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -86,9 +86,9 @@ func TestSourceLinesAreMasked(t *testing.T) {
 	pod.Spec.Containers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: "login"},
 	}}}}}
-	asked := request()
-	asked.Lines, asked.Detection = 1, config.Default().ErrorDetection
-	log, again := f.readAs(asked)
+	with := request()
+	with.Lines, with.Detection = 1, config.Default().ErrorDetection
+	log, again := f.readAs(with)
 	want := []v1alpha1.SourceLine{
 		{Path: "a.go", Line: 1, Message: "the password is *****"}, {Path: "b.go", Line: 2, Message: "***** again"},
 	}

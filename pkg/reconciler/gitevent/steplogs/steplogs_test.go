@@ -49,8 +49,8 @@ func (h hanging) List(ctx context.Context, _ metav1.ListOptions) (*pipelinev1.Ta
 	}
 }
 
-// A worker that waits for a log is one that other events wait for, and the pull requests of a
-// Repository share two. So events do not wait one after the other for logs that hang.
+// The pull requests of a Repository share two workers. So ten events whose logs hang delay their
+// reports by two seconds in all, not by two seconds each.
 func TestHangingLogsDelayFewReports(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
