@@ -4,6 +4,7 @@ package observe
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -65,5 +66,22 @@ func TestPodIsReadOnlyForKilledSteps(t *testing.T) {
 				t.Errorf("%d Pods, %v", len(pods), err)
 			}
 		})
+	}
+}
+
+// Many tasks whose Pods are gone cost few requests.
+func TestFewPodsAreReadForOneResult(t *testing.T) {
+	kube, taskRuns := fake.NewClientset(), []*pipelinev1.TaskRun(nil)
+	for i := range 3 * maxPods {
+		taskRun := &pipelinev1.TaskRun{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("task-", i), Namespace: "team"}}
+		taskRun.Status.PodName = taskRun.Name + "-pod"
+		taskRun.Status.SetCondition(&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse})
+		taskRun.Status.Steps = []pipelinev1.StepState{{ContainerState: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 137},
+		}}}
+		taskRuns = append(taskRuns, taskRun)
+	}
+	if _, err := podsOf(t.Context(), kube.CoreV1(), taskRuns); err != nil || len(kube.Actions()) != maxPods {
+		t.Errorf("%d requests, %v, want %d", len(kube.Actions()), err, maxPods)
 	}
 }

@@ -50,7 +50,7 @@ func readTaskRuns(
 	return taskRuns, facts, err
 }
 
-// maxPods is how many Pods are read for one result. The first failures decide.
+// maxPods is how many Pods are read for one result. The others count as unknown.
 const maxPods = 10
 
 // podsOf reads the Pods that say why a signal ended a step. Without the right to read Pods, which
@@ -60,11 +60,12 @@ func podsOf(
 	pods corev1client.PodsGetter,
 	taskRuns []*pipelinev1.TaskRun,
 ) (map[string]*corev1.PodStatus, error) {
-	found := map[string]*corev1.PodStatus{}
+	found, reads := map[string]*corev1.PodStatus{}, 0
 	for _, taskRun := range taskRuns {
-		if len(found) == maxPods || !status.NeedsPod(taskRun) {
+		if reads == maxPods || !status.NeedsPod(taskRun) {
 			continue
 		}
+		reads++
 		pod, err := pods.Pods(taskRun.Namespace).Get(ctx, taskRun.Status.PodName, metav1.GetOptions{})
 		switch {
 		case err == nil && metav1.IsControlledBy(pod, taskRun):
