@@ -27,8 +27,8 @@ import (
 )
 
 // A node evicts the pod of a task, another node is lost, and an admission webhook refuses a pod.
-// Plumbline starts a second attempt of each by itself. Each check has the result of that attempt and
-// names both. A step that exits with a code is not started again.
+// Plumbline starts a second attempt of each by itself. Each check has the result of that attempt
+// and names both. A step that exits with a code is not started again.
 func TestClusterFailureGetsAnotherAttempt(t *testing.T) {
 	forBothServices(t, setup{receivers: 1, controllers: 1}, clusterFailureGetsAnotherAttempt)
 }
