@@ -198,6 +198,13 @@ const (
 	validationFixed  = "Fixed: no pipeline of `.tekton` is refused any more at %s."
 )
 
+// The comment about failed pipelines.
+const (
+	failuresFailed = "Some pipelines have failed at %s:"
+	failuresAdvice = "The checks of the commit show their logs. Comment `/retest` to start the failed pipelines again."
+	failuresFixed  = "Fixed: no pipeline is failed any more at %s."
+)
+
 // The answer to /why: what became of the pipelines. The sentences follow the name of a pipeline,
 // but for those of the second block.
 const (
