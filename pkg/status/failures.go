@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // FailuresMark begins the comment that lists the failed pipelines of a pull request.
@@ -91,7 +92,7 @@ func failures(events []*v1alpha1.GitEvent) (rows []failed) {
 			}
 			seen[run.Pipeline] = true
 			if conclusionOf(run.Result) == Failure {
-				title := failedTitle(run.Result.Verdict, run.Result.Cause)
+				title := diagnosis.Title(run.Result.Verdict, run.Result.Cause)
 				rows = append(rows, failed{
 					Pipeline: quoted(shorten(run.Pipeline, "…", maxReason)), Says: quoted(shorten(title, "…", maxErrorRow)),
 				})

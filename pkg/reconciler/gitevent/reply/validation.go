@@ -42,7 +42,7 @@ func validation() *problems {
 		lists: func(events []*v1alpha1.GitEvent) bool {
 			return slices.ContainsFunc(events, status.Invalid) // it is about one event
 		},
-		begin:    func(st *v1alpha1.GitEventStatus) { st.Validation = &v1alpha1.CommentState{} },
+		begin: func(st *v1alpha1.GitEventStatus) { st.Validation = &v1alpha1.CommentState{} },
 	}
 }
 
