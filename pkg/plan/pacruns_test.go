@@ -90,7 +90,13 @@ func TestRetestWaitsForRunsOfPaC(t *testing.T) {
 	t.Parallel()
 	w := written("/retest")
 	w.files = []git.File{pulled("a"), pulled("b")}
-	if made, asked := w.movedHere(t, commentedHere(), "", down()); len(made.Runs) != 0 || made.Wait == nil || len(asked) != 1 {
+	if made, asked := w.movedHere(
+		t,
+		commentedHere(),
+		"",
+		down(),
+	); len(made.Runs) != 0 || made.Wait == nil ||
+		len(asked) != 1 {
 		t.Errorf("%+v, asked %v", made, asked)
 	}
 }

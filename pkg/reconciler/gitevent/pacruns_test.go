@@ -27,7 +27,9 @@ func TestRetestLeavesOutSuccessOfPaC(t *testing.T) {
 		w.replaceEvent(first)
 		left := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Namespace: tenant, Name: "hello-x7k2p",
 			Labels: map[string]string{
-				pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy, pipelinesascode.SHA: sha, pipelinesascode.PullRequest: "3",
+				pipelinesascode.ManagedByLabel: pipelinesascode.ManagedBy,
+				pipelinesascode.SHA:            sha,
+				pipelinesascode.PullRequest:    "3",
 			},
 			Annotations: map[string]string{
 				pipelinesascode.Repository: first.Spec.Repository.Name, pipelinesascode.OriginalPRName: "hello",
