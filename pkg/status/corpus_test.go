@@ -84,7 +84,11 @@ func TestPodDoesNotExcuseStepThatFailedByItself(t *testing.T) {
 	if diagnosis.NeedsPod(taskRuns[0]) {
 		t.Error("NeedsPod is true")
 	}
-	d := diagnosis.Diagnose(pr, taskRuns, diagnosis.Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}})
+	d := diagnosis.Diagnose(
+		pr,
+		taskRuns,
+		diagnosis.Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}},
+	)
 	if d.Verdict != v1alpha1.VerdictAuthor {
 		t.Errorf("%s: %s", d.Verdict, diagnosis.Title(d.Verdict, d.Cause))
 	}

@@ -83,7 +83,11 @@ func podsOf(
 
 // factsOf looks up which Tasks that failed TaskRuns refer to exist, so that Tekton's guess about a
 // missing Task is repeated only if it is true.
-func factsOf(ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipelinev1.TaskRun) (diagnosis.Facts, error) {
+func factsOf(
+	ctx context.Context,
+	tekton tektonv1.TasksGetter,
+	taskRuns []*pipelinev1.TaskRun,
+) (diagnosis.Facts, error) {
 	facts := diagnosis.Facts{TaskExists: map[string]bool{}}
 	for _, taskRun := range taskRuns {
 		ref := taskRun.Spec.TaskRef
