@@ -84,7 +84,7 @@ const (
 const (
 	waitQuotaNamed   = "The ResourceQuota %s is exhausted; the pipeline starts when other runs have finished."
 	waitQuota        = "A ResourceQuota is exhausted; the pipeline starts when other runs have finished."
-	waitRateLimit    = "The rate limit of %s is used up; the pipeline starts by itself when it is lifted."
+	waitRateLimit    = "The rate limit of %s is reached; the pipeline starts by itself when it is lifted."
 	waitAccess       = "%s does not accept Plumbline's login, or the login lacks a permission."
 	waitCommit       = "%s does not show the commit yet."
 	waitConfirmation = "%s has not confirmed the event yet."
