@@ -29,7 +29,7 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 		c, err := parse(cm.Data, s.Load())
 		c.Namespaces.own = cm.Namespace
 		if err != nil {
-			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, cm.Name, err)
+			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, nameOf(cm), err)
 		}
 		return c, nil
 	}
