@@ -143,7 +143,7 @@ func refused(err error) bool {
 func (c *Checker) others(ctx context.Context) []Finding {
 	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.pipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.ignoredKeys, c.pipelinesAsCode)
 	} else {
 		checks = append(checks, c.copies, c.excess)
 	}
