@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,7 +56,7 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	} {
 		kinds = append(kinds, fmt.Sprintf(kindOfOperator, plural, kind, strings.ToLower(kind)))
 	}
-	definition, err := theirs(ctx)
+	definition, err := installation.TheirDefinition(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,22 +68,6 @@ func prepare(ctx context.Context, c *cluster.Cluster, dir string) error {
 	shared.operator = &standIn{client: client, static: static, deployments: deployments}
 	go shared.operator.run(context.WithoutCancel(ctx))
 	return errors.Join(err, err2)
-}
-
-// theirs returns the CustomResourceDefinition of Pipelines-as-Code.
-func theirs(ctx context.Context) ([]byte, error) {
-	const module = "github.com/openshift-pipelines/pipelines-as-code"
-	var folder string
-	for _, args := range [][]string{{"mod", "download", module}, {"list", "-m", "-f", "{{.Dir}}", module}} {
-		command := exec.CommandContext(ctx, "go", args...)
-		command.Dir = filepath.Join("..", "oracle", "pac")
-		out, err := command.Output()
-		if err != nil {
-			return nil, fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, out)
-		}
-		folder = strings.TrimSpace(string(out))
-	}
-	return os.ReadFile(filepath.Join(folder, "config", "300-repositories.yaml"))
 }
 
 const kindOfOperator = `apiVersion: apiextensions.k8s.io/v1

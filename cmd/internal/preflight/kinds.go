@@ -66,14 +66,19 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 			// Without a field of a GitEvent, what protects from losing or repeating it is not
 			// stored. A Repository may be of Pipelines-as-Code's definition.
 			Awaited: want.Spec.Group == plumbline.GroupName,
-			Problem: fmt.Sprintf(
-				"is of another version than this binary: %s lacks %s",
-				version.Name,
-				some(lacks, maxFields, ", "),
-			),
+			Problem: fmt.Sprintf("%s: %s lacks %s", origin(schema), version.Name, some(lacks, maxFields, ", ")),
 		})
 	}
 	return all
+}
+
+// origin says whose definition lacks fields. Pipelines-as-Code's kind Repository has a field that
+// Plumbline's has not.
+func origin(schema jsonSchema) string {
+	if schema.child("properties").child("pipelinerun_status") == nil {
+		return "is of another version than this binary"
+	}
+	return "is that of Pipelines-as-Code: runs that need a slot of concurrency_limit wait, and Repositories have no conditions"
 }
 
 // define returns the command that installs a definition. The chart may leave them out.

@@ -166,6 +166,25 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 	}
 }
 
+// The definition of another product keeps nothing of the status, so a write makes no new version.
+// The Repository is reconciled nevertheless: it leaves an installation that does not serve it.
+func TestStatusThatIsNotStoredBlocksNoReconcile(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
+	w.client.PrependReactor("update", "repositories", func(a clienttesting.Action) (bool, k8sruntime.Object, error) {
+		sent, _ := a.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository)
+		kept := sent.DeepCopy()
+		kept.Status = pacv1alpha1.RepositoryStatus{}
+		return true, kept, nil
+	})
+	w.reconcile("one/app", "one/app")
+	w.wantOwner(appURL, "one/app")
+	w.serve("two")
+	w.reconcile("one/app")
+	if w.claimOf(appURL).Status.ReleasedAt == nil {
+		t.Error("the claim is not released")
+	}
+}
+
 // The events of many slots are deleted, and the API server is slow. A reconcile ends in time to
 // store its results, so that the next one goes on from there.
 func TestSlotsOfDeletedEventsLeaveTimeForTheWrite(t *testing.T) {

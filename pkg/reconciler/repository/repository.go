@@ -213,7 +213,11 @@ func (r *Reconciler) writeStatus(
 		return r.notStored(ctx, repository)
 	}
 	r.unseen.only(keyOf(repository), queue)
-	r.replaced.note(repository, before)
+	// Another definition of the kind may drop the whole status. Then there is no new version that
+	// the cache could show.
+	if true {
+		r.replaced.note(repository, before)
+	}
 	r.report(repository, before)
 	return nil
 }
