@@ -103,7 +103,7 @@ func foreignConditions() []condition {
 			undo: func(ctx context.Context, t *testing.T) { removePaC(ctx, t, "pipelines-as-code") },
 			says: []string{
 				"Deployment pipelines-as-code/pipelines-as-code-watcher runs in this cluster and would adopt Plumbline's PipelineRuns",
-				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or start the controller with -coexist-with-pac",
+				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or run both with plumb migrate start",
 				"ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over from Pipelines-as-Code",
 				"kubectl delete validatingwebhookconfiguration validation.pipelinesascode.tekton.dev",
 			},
