@@ -57,7 +57,7 @@ func (c *Checker) pipelinesAsCode(ctx context.Context) []Finding {
 }
 
 func (c *Checker) pipelinesAsCodeURL() string {
-	return fmt.Sprintf("pipelines-as-code-url in ConfigMap %s/%s", c.Namespace, config.Name)
+	return fmt.Sprintf("pipelines-as-code-url in ConfigMap %s/%s", c.Namespace, c.configMap())
 }
 
 // beside returns the problems of a Pipelines-as-Code that is to serve other namespaces. Found are
