@@ -111,8 +111,12 @@ func looped(r *http.Request) *answer {
 	if r.Header.Get(forward.Header) == "" {
 		return nil
 	}
-	return rejected(http.StatusLoopDetected, forward.ReasonLoop, "this request has been forwarded by a receiver of Plumbline: "+
-		"pipelines-as-code-url must name Pipelines-as-Code's own Service")
+	return rejected(
+		http.StatusLoopDetected,
+		forward.ReasonLoop,
+		"this request has been forwarded by a receiver of Plumbline: "+
+			"pipelines-as-code-url must name Pipelines-as-Code's own Service",
+	)
 }
 
 func forwarded(response forward.Response) *answer {

@@ -91,7 +91,8 @@ func TestDeliveriesArePartitioned(t *testing.T) {
 			if len(e.events()) > 1 || (len(e.events()) == 1) != (c.want == recorded) {
 				t.Errorf("%d events", len(e.events()))
 			}
-			if c.want == forwarded && (answer.Code != http.StatusAccepted || answer.Body.String() != "accepted by the original") {
+			if c.want == forwarded &&
+				(answer.Code != http.StatusAccepted || answer.Body.String() != "accepted by the original") {
 				t.Errorf("answered %d %s", answer.Code, answer.Body)
 			}
 		})
@@ -113,7 +114,8 @@ func TestForwardedRequestIsUnchanged(t *testing.T) {
 		t.Errorf("%d requests, %s: %s", pac.requests.Load(), pac.target, pac.body)
 	}
 	if pac.header.Get("X-Test-Signature") != r.Header.Get("X-Test-Signature") || pac.header.Get("Plumbline-Forwarded") == "" ||
-		pac.header.Get("Idempotency-Key") != "key" || pac.header.Get("X-Of-This-Connection") != "" {
+		pac.header.Get("Idempotency-Key") != "key" ||
+		pac.header.Get("X-Of-This-Connection") != "" {
 		t.Errorf("headers %v", pac.header)
 	}
 }

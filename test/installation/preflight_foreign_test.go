@@ -51,9 +51,12 @@ func rightConditions() []condition {
 			},
 		},
 		{
-			name:  "a right of the receiver is missing",
-			wreck: without("Role plumbline-receiver", "gitevents", "create"), receiver: true,
-			says: []string{"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline"},
+			name:     "a right of the receiver is missing",
+			wreck:    without("Role plumbline-receiver", "gitevents", "create"),
+			receiver: true,
+			says: []string{
+				"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline",
+			},
 		},
 		{
 			name: "the rights of the preflight itself are missing",
@@ -129,7 +132,10 @@ func foreignConditions() []condition {
 					service.Spec.Selector["pod-template-hash"] = "before"
 				})
 			},
-			says: []string{"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before", "kubectl apply -f config/500-services.yaml"},
+			says: []string{
+				"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before",
+				"kubectl apply -f config/500-services.yaml",
+			},
 		},
 		{
 			name: "a Service is missing",

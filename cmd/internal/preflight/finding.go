@@ -44,7 +44,12 @@ func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
 	if c.onPurpose != "" {
 		beside = " Pipelines-as-Code may run next to it on purpose: " + c.onPurpose + "."
 	}
-	if _, err := fmt.Fprintf(w, "Nothing is wrong with the installation in namespace %s.%s\n", c.Namespace, beside); err != nil {
+	if _, err := fmt.Fprintf(
+		w,
+		"Nothing is wrong with the installation in namespace %s.%s\n",
+		c.Namespace,
+		beside,
+	); err != nil {
 		return 1
 	}
 	return 0

@@ -69,8 +69,10 @@ func (c *Checker) beside(settings *config.Config, found []Finding) []Finding {
 	}
 	switch {
 	case settings.PipelinesAsCode.Broken:
-		add("cannot be read, so that a process that starts now answers 503 for the namespaces of Pipelines-as-Code",
-			"write scheme, host and port, for example http://pipelines-as-code-controller.pipelines-as-code.svc.cluster.local:8080")
+		add(
+			"cannot be read, so that a process that starts now answers 503 for the namespaces of Pipelines-as-Code",
+			"write scheme, host and port, for example http://pipelines-as-code-controller.pipelines-as-code.svc.cluster.local:8080",
+		)
 	case len(found) == 0:
 		add("is set, and Pipelines-as-Code does not run in this cluster: deliveries for its namespaces are answered 503",
 			"start it again; if all namespaces have moved: plumb migrate finish")

@@ -127,8 +127,14 @@ func request(ctx context.Context, r *http.Request, to *url.URL, body []byte) *ht
 	}
 	header.Set(Header, "1")
 	out := &http.Request{
-		Method:        r.Method,
-		URL:           &url.URL{Scheme: to.Scheme, Host: to.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery},
+		Method: r.Method,
+		URL: &url.URL{
+			Scheme:   to.Scheme,
+			Host:     to.Host,
+			Path:     r.URL.Path,
+			RawPath:  r.URL.RawPath,
+			RawQuery: r.URL.RawQuery,
+		},
 		Host:          to.Host,
 		Header:        header,
 		Body:          io.NopCloser(bytes.NewReader(body)),
