@@ -182,7 +182,7 @@ func (s *surveyor) settings(i Installation, data map[string]string) *config.Conf
 			report(Differs, "Plumbline uses the default: "+bad[name], "set another value in ConfigMap plumbline", name)
 			continue
 		}
-		report(Same, "the keys have the same names and meanings", "copy their values to ConfigMap plumbline", name)
+		report(Same, "the keys have the same names and meanings", "plumb migrate start copies their values to ConfigMap plumbline", name)
 	}
 	return read
 }
