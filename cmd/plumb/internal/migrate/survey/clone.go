@@ -32,10 +32,10 @@ type clone struct {
 	defaultBranch string
 }
 
-// clones opens each clone in a directory, or in the directories of that, by the repository that its
-// remote is.
-func clones(ctx context.Context, dir string) ([]*worktree.Tree, error) {
-	var trees []*worktree.Tree
+// clones opens each clone in a directory, or in the directories of that, by the canonical URL of its
+// remote.
+func clones(ctx context.Context, dir string) (map[string]*worktree.Tree, error) {
+	trees := map[string]*worktree.Tree{}
 	for _, pattern := range []string{"*", "*/*"} {
 		found, err := filepath.Glob(filepath.Join(dir, pattern, ".git"))
 		if err != nil {
@@ -46,7 +46,13 @@ func clones(ctx context.Context, dir string) ([]*worktree.Tree, error) {
 			if err != nil {
 				return nil, fmt.Errorf("--clones: %w", err)
 			}
-			trees = append(trees, tree)
+			remote, err := tree.URL(ctx)
+			if err != nil {
+				continue // a repository of no Git service
+			}
+			if canonical, err := v1alpha1.CanonicalURL(remote); err == nil {
+				trees[canonical] = tree
+			}
 		}
 	}
 	if len(trees) > 0 {
@@ -59,16 +65,14 @@ func clones(ctx context.Context, dir string) ([]*worktree.Tree, error) {
 }
 
 // cloneOf returns the clone of a repository.
-func cloneOf(ctx context.Context, trees []*worktree.Tree, url string) (*origin, bool) {
-	for _, tree := range trees {
-		remote, err := tree.URL(ctx)
-		if err != nil || !v1alpha1.SameURL(remote, url) {
-			continue
-		}
-		c := &clone{tree, tree.DefaultBranch(ctx)}
-		return &origin{Source: c, defaultBranch: c.defaultBranch, has: tree.Has}, true
+func cloneOf(ctx context.Context, trees map[string]*worktree.Tree, url string) (*origin, bool) {
+	canonical, err := v1alpha1.CanonicalURL(url)
+	tree := trees[canonical]
+	if err != nil || tree == nil {
+		return nil, false
 	}
-	return nil, false
+	c := &clone{tree, tree.DefaultBranch(ctx)}
+	return &origin{Source: c, defaultBranch: c.defaultBranch, has: tree.Has}, true
 }
 
 // Head implements plan.Source.

@@ -14,7 +14,7 @@ import (
 
 // compare compares the last events of each Repository.
 func (s *surveyor) compare(ctx context.Context, all []*moving, count *Events) error {
-	var trees []*worktree.Tree
+	var trees map[string]*worktree.Tree
 	if s.Clones != "" {
 		var err error
 		if trees, err = clones(ctx, s.Clones); err != nil {
@@ -57,7 +57,12 @@ func (s *surveyor) comparable(m *moving) []started {
 }
 
 // origin returns where the files of a Repository are read, or why they cannot be.
-func (s *surveyor) origin(ctx context.Context, trees []*worktree.Tree, m *moving, e started) (from *origin, why string) {
+func (s *surveyor) origin(
+	ctx context.Context,
+	trees map[string]*worktree.Tree,
+	m *moving,
+	e started,
+) (from *origin, why string) {
 	if from, found := cloneOf(ctx, trees, m.Spec.URL); found {
 		return from, ""
 	}
