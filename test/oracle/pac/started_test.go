@@ -4,11 +4,14 @@ package pac
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/apis/pipelinesascode/v1alpha1"
@@ -26,6 +29,9 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"knative.dev/pkg/apis"
 	rtesting "knative.dev/pkg/reconciler/testing"
 )
 
@@ -155,14 +161,19 @@ func start(t *testing.T, all tree, o occurrence) []pipelinev1.PipelineRun {
 		Spec:       v1alpha1.RepositorySpec{URL: o.url},
 	}
 	data, _ := testclient.SeedTestData(t, ctx, testclient.Data{Repositories: []*v1alpha1.Repository{repository}})
+	data.Pipeline.PrependReactor("create", "pipelineruns", admit(ctx))
 	var hubs sync.Map
 	opts := &info.PacOpts{Settings: settings.Settings{HubCatalogs: &hubs, ApplicationName: "CI"}}
 	run := &params.Run{
 		Clients: clients.Clients{PipelineAsCode: data.PipelineAsCode, Log: logger, Kube: data.Kube, Tekton: data.Pipeline},
 		Info: info.Info{
-			Pac:        opts,
-			Controller: &info.ControllerInfo{Name: "default", Configmap: "pipelines-as-code", Secret: "pipelines-as-code-secret"},
-			Kube:       &info.KubeOpts{Namespace: "pipelines-as-code"},
+			Pac: opts,
+			Controller: &info.ControllerInfo{
+				Name:      "default",
+				Configmap: "pipelines-as-code",
+				Secret:    "pipelines-as-code-secret",
+			},
+			Kube: &info.KubeOpts{Namespace: "pipelines-as-code"},
 		},
 	}
 	run.Clients.SetConsoleUI(consoleui.FallBackConsole{})
@@ -181,7 +192,10 @@ func start(t *testing.T, all tree, o occurrence) []pipelinev1.PipelineRun {
 	if err != nil {
 		return nil // GetTektonDir fails, and nothing is started
 	}
-	service := &git{&testprovider.TestProviderImp{AllowIT: true, WantAllChangedFiles: o.changed, WantModifiedFiles: o.changed}, text}
+	service := &git{
+		&testprovider.TestProviderImp{AllowIT: true, WantAllChangedFiles: o.changed, WantModifiedFiles: o.changed},
+		text,
+	}
 	ctx = info.StoreNS(info.StoreCurrentControllerName(ctx, "default"), "pipelines-as-code")
 	pac := pipelineascode.NewPacs(event, service, run, opts, &kitesthelper.KinterfaceTest{}, logger, nil)
 	if err := pac.Run(ctx); err != nil {
@@ -192,6 +206,27 @@ func start(t *testing.T, all tree, o occurrence) []pipelinev1.PipelineRun {
 		t.Fatal(err)
 	}
 	return list.Items
+}
+
+// admit names PipelineRuns and refuses those that Tekton refuses, as a cluster does.
+func admit(ctx context.Context) clienttesting.ReactionFunc {
+	var created atomic.Int32
+	return func(action clienttesting.Action) (bool, runtime.Object, error) {
+		create, _ := action.(clienttesting.CreateAction)
+		run, is := create.GetObject().(*pipelinev1.PipelineRun)
+		if !is {
+			return true, nil, errors.New("this is no PipelineRun")
+		}
+		if n := created.Add(1); run.Name == "" {
+			run.Name = fmt.Sprint(run.GenerateName, n)
+		}
+		checked, within := run.DeepCopy(), apis.WithinCreate(ctx)
+		checked.SetDefaults(within)
+		if refused := checked.Validate(within).Filter(apis.ErrorLevel); refused != nil {
+			return true, nil, refused
+		}
+		return false, nil, nil
+	}
 }
 
 // joined returns the files as the provider for GitHub joins them.

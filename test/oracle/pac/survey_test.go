@@ -132,8 +132,15 @@ func gitCommand(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", args...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Dev", "GIT_AUTHOR_EMAIL=dev@example.com", "GIT_COMMITTER_NAME=Dev", "GIT_COMMITTER_EMAIL=dev@example.com")
+	command.Env = append(
+		os.Environ(),
+		"GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Dev",
+		"GIT_AUTHOR_EMAIL=dev@example.com",
+		"GIT_COMMITTER_NAME=Dev",
+		"GIT_COMMITTER_EMAIL=dev@example.com",
+	)
 	out, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -195,19 +202,24 @@ func surveyed(t *testing.T, repositories []any, runs []pipelinev1.PipelineRun) s
 		},
 	}
 	answers := map[string]any{
-		"/version": map[string]string{"gitVersion": "v1.34.0"},
-		"/openapi/v3/apis/tekton.dev/v1":                            map[string]any{"components": map[string]any{"schemas": schemas}},
-		"/api/v1/namespaces/tekton-pipelines/configmaps/pipelines-info": map[string]any{"data": map[string]string{"version": "v1.6.0"}},
+		"/version":                       map[string]string{"gitVersion": "v1.34.0"},
+		"/openapi/v3/apis/tekton.dev/v1": map[string]any{"components": map[string]any{"schemas": schemas}},
+		"/api/v1/namespaces/tekton-pipelines/configmaps/pipelines-info": map[string]any{
+			"data": map[string]string{"version": "v1.6.0"},
+		},
 		"/api/v1/namespaces/pipelines-as-code/configmaps/pipelines-as-code": map[string]any{
 			"data": map[string]string{"remote-tasks": "false"},
 		},
 		"/api/v1/namespaces/pipelines-as-code/secrets/pipelines-as-code-secret": secret,
-		"/apis/apps/v1/deployments":                                             list("apps/v1", "DeploymentList", []any{deployment}),
+		"/apis/apps/v1/deployments":                       list("apps/v1", "DeploymentList", []any{deployment}),
 		"/apis/rbac.authorization.k8s.io/v1/rolebindings": list("rbac.authorization.k8s.io/v1", "RoleBindingList", nil),
 		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": list("rbac.authorization.k8s.io/v1",
 			"ClusterRoleBindingList", nil),
-		"/apis/pipelinesascode.tekton.dev/v1alpha1/repositories": list("pipelinesascode.tekton.dev/v1alpha1", "RepositoryList",
-			repositories),
+		"/apis/pipelinesascode.tekton.dev/v1alpha1/repositories": list(
+			"pipelinesascode.tekton.dev/v1alpha1",
+			"RepositoryList",
+			repositories,
+		),
 		"/apis/tekton.dev/v1/pipelineruns": list("meta.k8s.io/v1", "PartialObjectMetadataList", metadata),
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,14 +19,13 @@ const migratePlanLong = `Reads a cluster with Pipelines-as-Code, and shows what 
 ConfigMap key and Repository, and for the pipelines of the last events. It writes nothing.
 
 For the pipelines, it reads which PipelineRuns Pipelines-as-Code has started, and plans the same events with
-Plumbline's planner. That needs the repositories' files: from clones on this machine, or from the Git service.
+Plumbline's planner. That needs clones of the repositories.
 
 The exit code is 0 if nothing blocks the move, 1 if something does, and 2 if there is no answer, also because a right
 is missing.`
 
 const migratePlanExample = `  plumb migrate plan                      # settings and Repositories
   plumb migrate plan --clones ~/src       # also pipelines, from clones
-  plumb migrate plan --remote             # also pipelines, with the credentials in the cluster
   plumb migrate plan -o markdown > move.md`
 
 // outputText and outputMarkdown are forms of a report.
@@ -56,7 +55,6 @@ func (p Process) migratePlan() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.survey.Namespace, "pac-namespace", "", "`namespace` of Pipelines-as-Code (default: look for it)")
 	flags.StringVar(&f.survey.Clones, "clones", "", "`directory` with clones of the repositories")
-	flags.BoolVar(&f.survey.Remote, "remote", false, "read the repositories from their Git services")
 	flags.IntVar(&f.survey.Events, "events", lastEvents, "how many of the last events of each Repository are compared")
 	f.define(c)
 	flags.StringVarP(&f.output, "output", "o", outputText, "`form` of the answer: text, markdown, json")
@@ -101,8 +99,10 @@ func (p Process) runMigratePlan(ctx context.Context, f *migratePlanFlags) error 
 	case report.Blocked:
 		return errAuthor
 	case len(report.MissingRights) > 0:
-		return errors.New("nothing that was read blocks the move, but not everything was read: this account lacks the right to " +
-			strings.Join(report.MissingRights, "; "))
+		return errors.New(
+			"nothing that was read blocks the move, but not everything was read: this account lacks the right to " +
+				strings.Join(report.MissingRights, "; "),
+		)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ type clone struct {
 	defaultBranch string
 }
 
-// clones opens each clone in a directory, or in the directories of that, by the canonical URL of its
-// remote.
+// clones opens each clone in a directory, or in the directories of that, by the canonical URL of
+// its remote.
 func clones(ctx context.Context, dir string) (map[string]*worktree.Tree, error) {
 	trees := map[string]*worktree.Tree{}
 	for _, pattern := range []string{"*", "*/*"} {

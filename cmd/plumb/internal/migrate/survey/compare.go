@@ -67,7 +67,7 @@ func (s *surveyor) origin(
 		return from, ""
 	}
 	if !s.Remote {
-		return nil, "there is no clone of the repository: --clones names a directory with clones, --remote reads the Git service"
+		return nil, "there is no clone of the repository: --clones names a directory with clones"
 	}
 	from, err := connect(ctx, s, m, e)
 	if err != nil {
@@ -127,7 +127,7 @@ func Compare(planned *Planned, started []string, complete func(name string) bool
 	}
 	for _, name := range started {
 		if !here[name] {
-			absent := Pipeline{Name: name, Starts: No, Why: "no definition at the commit has this name", Reason: reasonAbsent}
+			absent := Pipeline{Name: name, Starts: No, Why: "no definition at the commit has this name", Mistake: mistakeAbsent}
 			all = append(all, planned.difference(absent, OnlyPaC))
 		}
 	}

@@ -182,7 +182,12 @@ func (s *surveyor) settings(i Installation, data map[string]string) *config.Conf
 			report(Differs, "Plumbline uses the default: "+bad[name], "set another value in ConfigMap plumbline", name)
 			continue
 		}
-		report(Same, "the keys have the same names and meanings", "plumb migrate start copies their values to ConfigMap plumbline", name)
+		report(
+			Same,
+			"the keys have the same names and meanings",
+			"copy their values to ConfigMap plumbline, as plumb migrate start does",
+			name,
+		)
 	}
 	return read
 }
@@ -211,7 +216,9 @@ func (s *surveyor) app(ctx context.Context, i Installation, needed bool) (*corev
 	switch {
 	case apierrors.IsNotFound(err) && needed:
 		s.add(Finding{
-			Kind: Blocks, Topic: Cluster, Says: "the Secret of the GitHub App does not exist, and Repositories are served by the App",
+			Kind:  Blocks,
+			Topic: Cluster,
+			Says:  "the Secret of the GitHub App does not exist, and Repositories are served by the App",
 		}, "", object)
 		return nil, nil
 	case apierrors.IsNotFound(err):

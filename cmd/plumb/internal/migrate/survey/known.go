@@ -67,6 +67,9 @@ func rules() []rule {
 	return []rule{
 		{OnlyPlumbline, mistaken, Known{
 			"a file of the directory has a mistake, and Pipelines-as-Code then starts nothing", pageOfStarting}},
+		{OnlyPaC, func(p *Planned, of Pipeline) bool { return of.Mistake == mistakeRefused && p.inlinesMore }, Known{
+			`with remote-tasks: "false" only Plumbline inlines Pipelines and Tasks of the directory, and Tekton refuses them`,
+			pageOfReferences}},
 		{OnlyPaC, reasons("BadReference", "MissingTask", "MissingPipeline", "TooManyReferences"), Known{
 			"Plumbline reports its mistake: a reference to another file", pageOfReferences}},
 		{OnlyPaC, reasons("BadParam", "SecretHoldsVariable", "SecretInName"), Known{
@@ -83,7 +86,7 @@ func rules() []rule {
 // mistaken reports whether a definition of the event has a mistake of its author.
 func mistaken(p *Planned, _ Pipeline) bool {
 	for _, other := range p.Pipelines {
-		if other.Reason != "" && other.Reason != reasonEnded && other.Reason != reasonRefused {
+		if other.Mistake != "" && other.Mistake != mistakeEnded && other.Mistake != mistakeRefused {
 			return true
 		}
 	}
@@ -94,7 +97,7 @@ func mistaken(p *Planned, _ Pipeline) bool {
 func reasons(names ...string) func(*Planned, Pipeline) bool {
 	return func(_ *Planned, p Pipeline) bool {
 		for _, name := range names {
-			if p.Reason == name {
+			if p.Mistake == name {
 				return true
 			}
 		}

@@ -47,8 +47,8 @@ const (
 type Pipeline struct {
 	Name, File string
 	Starts     Starts
-	// Why is a sentence. Reason is one word for a mistake of the author, empty for none.
-	Why, Reason string
+	// Why is a sentence. Mistake is the reason of a mistake of the author, empty for none.
+	Why, Mistake string
 }
 
 // Planned is what Plumbline does for an event.
@@ -56,15 +56,9 @@ type Planned struct {
 	Pipelines []Pipeline
 	// Files are the definitions, by path.
 	Files map[string]string
-	push  bool
+	// inlinesMore is true if Pipelines-as-Code inlines nothing.
+	inlinesMore bool
 }
-
-// The reasons of pipelines that have none of the planner's.
-const (
-	reasonAbsent  = "Absent"
-	reasonRefused = "WouldBeRefused"
-	reasonEnded   = "Ended"
-)
 
 // Plan plans an event as the controller does, for users who may start runs.
 func Plan(ctx context.Context, e Event) (*Planned, error) {
@@ -82,7 +76,9 @@ func Plan(ctx context.Context, e Event) (*Planned, error) {
 	read.Spec.Project.ID = cmp.Or(e.Project, read.Spec.Project.ID)
 	r := e.Repository
 	read.Spec.Repository = v1alpha1.RepositoryReference{Namespace: r.Namespace, Name: r.Name, UID: r.UID, URL: r.Spec.URL}
-	source := &recorder{Source: e.Source, planned: &Planned{Files: map[string]string{}, push: !e.Kind.OfPull()}}
+	source := &recorder{Source: e.Source, planned: &Planned{
+		Files: map[string]string{}, inlinesMore: !e.Config.Remote.Fetch,
+	}}
 	in := plan.Input{
 		Event:      plan.Event{Namespace: config.Name, Name: read.Spec.EventName(), Spec: read.Spec},
 		Repository: r, Config: e.Config, Version: e.Version,
@@ -118,12 +114,12 @@ func (p *Planned) read(ctx context.Context, event string, made *plan.Plan) error
 	for _, run := range runs { // what is said of a file or of the directory
 		if run.Refused != nil && !run.Unmatched() {
 			p.Pipelines = append(p.Pipelines, Pipeline{
-				Name: run.Pipeline, File: run.Pipeline, Starts: No, Why: run.Refused.Message, Reason: run.Refused.Reason,
+				Name: run.Pipeline, File: run.Pipeline, Starts: No, Why: run.Refused.Message, Mistake: run.Refused.Reason,
 			})
 		}
 	}
 	if len(p.Pipelines) == 0 && made.Reason != "" {
-		p.Pipelines = []Pipeline{{Starts: No, Why: made.Message, Reason: reasonEnded}}
+		p.Pipelines = []Pipeline{{Starts: No, Why: made.Message, Mistake: mistakeEnded}}
 	}
 	return nil
 }
@@ -139,7 +135,7 @@ func pipeline(ctx context.Context, d v1alpha1.Decision, run *plan.Run) (Pipeline
 		p.Starts = Yes
 	case run == nil, run.Unmatched():
 	case run.Refused != nil:
-		p.Why, p.Reason = run.Refused.Message, run.Refused.Reason
+		p.Why, p.Mistake = run.Refused.Message, run.Refused.Reason
 	default:
 		p.Starts = Yes
 		if run.Manifest == nil {
@@ -154,7 +150,7 @@ func pipeline(ctx context.Context, d v1alpha1.Decision, run *plan.Run) (Pipeline
 			return p, fmt.Errorf("judging pipeline %s: %w", d.Pipeline, err)
 		}
 		if refusal != nil {
-			p.Starts, p.Why, p.Reason = No, refusal.Message, reasonRefused
+			p.Starts, p.Why, p.Mistake = No, refusal.Message, mistakeRefused
 		}
 	}
 	return p, nil
@@ -176,7 +172,7 @@ func (r *recorder) Files(ctx context.Context, sha, dir string) ([]git.File, erro
 }
 
 // unknown returns the error of a question that the PipelineRuns do not answer.
-func unknown(what string) error { return fault.Operatorf("NotKnownHere", "%s is not known here", what) }
+func unknown(what string) error { return fault.Operatorf(reasonUnknown, "%s is not known here", what) }
 
 // trusting answers the planner's other questions: Pipelines-as-Code has started the event, so its
 // user could. Nothing outside the repository is read.

@@ -184,12 +184,12 @@ func (s *surveyor) fields(m *moving) {
 
 // reach reports a Git service that would not be called because of its address.
 func (s *surveyor) reach(m *moving) {
-	host, err := preflight.NotCalled(m.own, m.config.TenantsGit())
+	_, err := preflight.NotCalled(m.own, m.config.TenantsGit())
 	if err == nil {
 		return
 	}
 	s.add(Finding{
-		Kind: Blocks, Topic: Repositories, Says: fmt.Sprintf("%s: %s", host, err),
+		Kind: Blocks, Topic: Repositories, Says: "the Git service " + err.Error(),
 		Remedy: "list the host in git-allowed-hosts of ConfigMap plumbline", Page: pageOfHosts,
 	}, m.name(), m.name())
 }

@@ -29,8 +29,8 @@ type started struct {
 	why  string
 
 	service, url, headURL, base, head, sha, title, sender string
-	number, project, installation                        int64
-	byApp                                                bool
+	number, project, installation                         int64
+	byApp                                                 bool
 	// names are the pipelines that were started; last is when the newest of them was.
 	names []string
 	last  time.Time
@@ -80,7 +80,10 @@ func eventsOf(runs []metav1.PartialObjectMetadata) map[string][]started {
 		}
 	}
 	for _, events := range all {
-		slices.SortStableFunc(events, func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) })
+		slices.SortStableFunc(
+			events,
+			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) },
+		)
 		seen := map[string]bool{}
 		for i := range events {
 			slices.Sort(events[i].names)
