@@ -215,7 +215,7 @@ func (r *Reconciler) writeStatus(
 	r.unseen.only(keyOf(repository), queue)
 	// Another definition of the kind may drop the whole status. Then there is no new version that
 	// the cache could show.
-	if true {
+	if !equality.Semantic.DeepEqual(before, &written.Status) {
 		r.replaced.note(repository, before)
 	}
 	r.report(repository, before)
