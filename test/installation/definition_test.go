@@ -93,7 +93,10 @@ func TestForeignDefinitionDelaysOnlyRunsThatNeedSlots(t *testing.T) {
 	ours := func() {
 		objects, err := manifests()
 		must(t, err)
-		must(t, apply(context.WithoutCancel(ctx), shared.Cluster, objects, func(kind string) bool { return kind == definitions }))
+		must(
+			t,
+			apply(context.WithoutCancel(ctx), shared.Cluster, objects, func(kind string) bool { return kind == definitions }),
+		)
 	}
 	t.Cleanup(ours)
 	receiver, controller, err := shared.Pair(ctx, false, nil, nil)
@@ -163,7 +166,10 @@ func (r limitedRepo) addTheirStatus(ctx context.Context, t *testing.T) {
 	all := client.Resource(pacv1alpha1.SchemeGroupVersion.WithResource("repositories")).Namespace(r.namespace)
 	object, err := all.Get(ctx, "app", metav1.GetOptions{})
 	must(t, err)
-	must(t, unstructured.SetNestedSlice(object.Object, []any{map[string]any{"sha": "0123", "title": "x"}}, "pipelinerun_status"))
+	must(
+		t,
+		unstructured.SetNestedSlice(object.Object, []any{map[string]any{"sha": "0123", "title": "x"}}, "pipelinerun_status"),
+	)
 	_, err = all.Update(ctx, object, metav1.UpdateOptions{})
 	must(t, err)
 }

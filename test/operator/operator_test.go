@@ -94,7 +94,10 @@ func installed(ctx context.Context, t *testing.T, platform string) map[types.UID
 		if err != nil {
 			return err
 		}
-		if owners := uids(definition); len(owners) != 1 || owners[0] != string(pac.GetUID()) || definition.GetDeletionTimestamp() != nil {
+		if owners := uids(
+			definition,
+		); len(owners) != 1 || owners[0] != string(pac.GetUID()) ||
+			definition.GetDeletionTimestamp() != nil {
 			return fmt.Errorf("owned by %v", owners)
 		}
 		_, err = shared.client.Resource(resourceOf(shared.operator.deployments[1])).Namespace(namespace).
@@ -303,7 +306,14 @@ func TestMissingRepositoryStops(t *testing.T) {
 	}
 	config, err := shared.client.Resource(operated("tektonconfigs")).Get(ctx, "config", metav1.GetOptions{})
 	must(t, err)
-	if on, _, _ := unstructured.NestedBool(config.Object, "spec", "platforms", "openshift", "pipelinesAsCode", "enable"); on {
+	if on, _, _ := unstructured.NestedBool(
+		config.Object,
+		"spec",
+		"platforms",
+		"openshift",
+		"pipelinesAsCode",
+		"enable",
+	); on {
 		t.Error("Pipelines-as-Code was turned on although a Repository is gone")
 	}
 }
