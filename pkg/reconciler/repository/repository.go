@@ -4,6 +4,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -238,7 +239,7 @@ func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repo
 	logging.FromContext(ctx).
 		Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
 	r.recorder.Event(repository, corev1.EventTypeWarning, reasonNotStored, err.Error())
-	return err
+	return errors.Join(err, fault.Throttledf(reasonNotStored, slotsEvery, "the slots are written again then"))
 }
 
 // wantedURL returns the canonical URL to claim; "" for none.
