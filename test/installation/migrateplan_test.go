@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
 // plumb migrate plan reads what Pipelines-as-Code has stored in a real API server, with the rights
@@ -28,11 +29,44 @@ func TestMigratePlanReadsCluster(t *testing.T) {
 	plumb, ctx := newTool(t), within(t)
 	text, err := os.ReadFile("../../cmd/plumb/internal/command/testdata/pac-cluster.yaml")
 	must(t, err)
-	commit := strings.Repeat("1a", 20)
-	for document := range strings.SplitSeq(strings.NewReplacer("SHA\n", commit+"\n", "MAIN\n", commit+"\n").
-		Replace(string(text)), "\n---\n") {
+	repo := shared.Forge.CreateRepo("acme", "moving", forge.RepoOptions{})
+	shared.Forge.Install(shared.App.ID, "acme")
+	main := shared.Forge.Commit("acme/moving", "main", forge.Change{Message: "x", Files: map[string]string{
+		".tekton/build.yaml": movingPipeline("name: build", `"[push, pull_request]"`, ""),
+		".tekton/docs.yaml": movingPipeline("generateName: docs-", "pull_request",
+			"pipelinesascode.tekton.dev/on-path-change: docs/**"),
+	}})
+	topic := shared.Forge.Commit(
+		"acme/moving",
+		"topic",
+		forge.Change{Message: "x", Files: map[string]string{"docs/a": "a"}},
+	)
+	number := shared.Forge.OpenPullRequest(forge.NewPull{Base: "acme/moving", HeadBranch: "topic"})
+	objects := strings.NewReplacer(
+		"SHA\n",
+		topic+"\n",
+		"MAIN\n",
+		main+"\n",
+		"https://github.com/acme/app",
+		repo.HTMLURL,
+		`pull-request: "7"`,
+		fmt.Sprintf("pull-request: %q", fmt.Sprint(number)),
+		`"4711"`,
+		fmt.Sprintf(`"%d"`, shared.App.ID),
+		"github-private-key: key",
+		fmt.Sprintf("github-private-key: %q", shared.App.PrivateKeyPEM),
+	).Replace(string(text))
+	for document := range strings.SplitSeq(objects, "\n---\n") {
 		createPaC(ctx, t, []byte(document))
 	}
+	t.Run("from the Git service", func(t *testing.T) {
+		_, shown, err := plumb.run(ctx, "migrate", "plan", "--remote", "--github-url", shared.Forge.URL(), "-o", "json")
+		var report struct{ Events struct{ Compared, Equal int } }
+		if err != nil || json.Unmarshal([]byte(shown), &report) != nil || report.Events.Compared != 2 ||
+			report.Events.Equal != 2 {
+			t.Errorf("%v: %s", err, shown)
+		}
+	})
 	t.Run("with the rights of an administrator", func(t *testing.T) {
 		code, shown, err := plumb.run(ctx, "migrate", "plan", "-o", "json")
 		var report struct {
@@ -79,6 +113,13 @@ func TestMigratePlanReadsCluster(t *testing.T) {
 			}
 		}
 	})
+}
+
+func movingPipeline(name, events, more string) string {
+	return "apiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata:\n  " + name + "\n  annotations:\n" +
+		"    pipelinesascode.tekton.dev/on-event: " + events + "\n" +
+		"    pipelinesascode.tekton.dev/on-target-branch: main\n    " + more + "\n" +
+		"spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox, script: exit 0}]}}]}}\n"
 }
 
 // createPaC creates an object of Pipelines-as-Code, which is deleted with the test.
