@@ -231,7 +231,7 @@ func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repo
 	err := fault.Operatorf(
 		reasonNotStored,
 		"the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
-			"of Repository %s/%s may wait forever: apply Plumbline's config/300-crd-repositories.yaml",
+			"of Repository %s/%s may wait forever: apply Plumbline's config/300-crd-repositories.yaml, then restart the controllers and the receivers",
 		pipelinesascode.GroupName,
 		repository.Namespace,
 		repository.Name,

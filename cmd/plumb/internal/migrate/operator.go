@@ -280,7 +280,8 @@ func (o *Operator) finished(s *operated) {
 		o.say(`Pipelines-as-Code is turned on in the operator. All %d Repositories are there.
 
 Next: apply Plumbline's definition again, which has the fields of both products:
-  kubectl apply -f config/300-crd-repositories.yaml`, len(s.repositories))
+  kubectl apply -f config/300-crd-repositories.yaml
+  kubectl -n %s rollout restart deployment plumbline-controller plumbline-receiver`, len(s.repositories), o.Namespace)
 		return
 	}
 	o.say(`Pipelines-as-Code is turned off in the operator, and nothing of the operator owns the Repositories.
