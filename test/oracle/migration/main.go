@@ -17,16 +17,17 @@ import (
 
 // options are the flags.
 type options struct {
-	repositories int
-	pace, down   time.Duration
+	repositories     int
+	pace, stay, down time.Duration
 }
 
 func main() {
 	var o options
 	flag.IntVar(&o.repositories, "repositories", 12, "how many Repositories move, four in each namespace")
 	flag.DurationVar(&o.pace, "pace", 500*time.Millisecond, "the time between two pushes")
+	flag.DurationVar(&o.stay, "stay", 2*time.Second, "the time between two moves of a namespace")
 	flag.DurationVar(&o.down, "down", 15*time.Second, "how long a process that is killed does not run")
-	installation.Main("migration", o.run)
+	installation.Main("migration", func(ctx context.Context) error { return o.run(ctx) })
 }
 
 func (o options) run(ctx context.Context) error {
@@ -93,13 +94,13 @@ func (o options) thereAndBack(ctx context.Context, b *play.Beside) error {
 			if err := b.AwaitClaims(ctx, all[n]); err != nil {
 				return err
 			}
-			rest(ctx, 8*o.pace)
+			rest(ctx, o.stay)
 		}
 		for n := range all {
 			if err := b.Serve(ctx, all[n+1:]); err != nil {
 				return err
 			}
-			rest(ctx, 8*o.pace)
+			rest(ctx, o.stay)
 		}
 		return nil
 	})
@@ -121,7 +122,7 @@ func (o options) killReceiver(ctx context.Context, b *play.Beside) error {
 		if err := o.half(ctx, b); err != nil {
 			return err
 		}
-		rest(ctx, 8*o.pace)
+		rest(ctx, o.stay)
 		return b.KillReceiver(ctx, o.down)
 	})
 }

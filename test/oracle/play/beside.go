@@ -231,7 +231,10 @@ func (b *Beside) Namespaces() (all []string) {
 
 // Serve sets the namespaces that Plumbline serves, besides its own.
 func (b *Beside) Serve(ctx context.Context, namespaces []string) error {
-	patch := fmt.Sprintf(`{"data":{"serve-namespaces":%q}}`, strings.Join(append([]string{"plumbline"}, namespaces...), ","))
+	patch := fmt.Sprintf(
+		`{"data":{"serve-namespaces":%q}}`,
+		strings.Join(append([]string{"plumbline"}, namespaces...), ","),
+	)
 	_, err := b.ours.Kube.CoreV1().ConfigMaps("plumbline").Patch(ctx, "plumbline", types.MergePatchType, []byte(patch),
 		metav1.PatchOptions{})
 	return err

@@ -56,7 +56,14 @@ func installOriginal(
 	for _, process := range []struct{ name, port string }{
 		{watcher, "PAC_WATCHER_PORT"}, {controller, "PAC_CONTROLLER_PORT"},
 	} {
-		if url, part, err = startOriginal(ctx, c, proxy, filepath.Join(built.bin, process.name), process.port, api); err != nil {
+		if url, part, err = startOriginal(
+			ctx,
+			c,
+			proxy,
+			filepath.Join(built.bin, process.name),
+			process.port,
+			api,
+		); err != nil {
 			return "", nil, err
 		}
 	}
