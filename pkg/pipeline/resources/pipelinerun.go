@@ -188,8 +188,8 @@ func runLabels(in RunInput) map[string]string {
 	return labels
 }
 
-// formerLabels are labels that PaC wrote until 2023. The OpenShift console and tests of Konflux still
-// read them; PaC has only the annotations of these names.
+// formerLabels are labels that PaC wrote until 2023. The OpenShift console and tests of Konflux
+// still read them; PaC has only the annotations of these names.
 func formerLabels(in RunInput) map[string]string {
 	spec := &in.Event.Spec
 	labels := map[string]string{

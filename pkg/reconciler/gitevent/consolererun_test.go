@@ -18,9 +18,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// consoleRerun returns what the button *Rerun* of the OpenShift console creates: openshift-pipelines/
-// console-plugin, src/components/start-pipeline/utils.ts, getPipelineRunData. It copies all labels,
-// annotations and the spec, with another name.
+// consoleRerun returns what the button *Rerun* of the OpenShift console creates:
+// openshift-pipelines/ console-plugin, src/components/start-pipeline/utils.ts, getPipelineRunData.
+// It copies all labels, annotations and the spec, with another name.
 func consoleRerun(of *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	again := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{
 		Namespace: of.Namespace, Name: of.Name + "-k3x9q", UID: "rerun",

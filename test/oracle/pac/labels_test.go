@@ -81,13 +81,18 @@ func TestPipelineRunHasLabelsAndAnnotationsOfPaC(t *testing.T) {
 		"merge_request.yaml": {mergeOf(), "gitlab", nil},
 	} {
 		ours := goldenRun(t, file)
-		theirs := &tektonv1.PipelineRun{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
+		theirs := &tektonv1.PipelineRun{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}},
+		}
 		if value, found := ours.Annotations[keys.CancelInProgress]; found {
 			theirs.Annotations[keys.CancelInProgress] = value
 		}
 		run := params.New()
 		run.Info.Controller = &info.ControllerInfo{
-			Name: "default", Configmap: "pipelines-as-code", Secret: "pipelines-as-code-secret", GlobalRepository: "pipelines-as-code",
+			Name:             "default",
+			Configmap:        "pipelines-as-code",
+			Secret:           "pipelines-as-code-secret",
+			GlobalRepository: "pipelines-as-code",
 		}
 		repository := &pacv1alpha1.Repository{ObjectMeta: metav1.ObjectMeta{Namespace: "ci", Name: "app-repo"}}
 		if err := kubeinteraction.AddLabelsAndAnnotations(t.Context(), c.event, theirs, repository,
@@ -120,8 +125,8 @@ func compare(t *testing.T, what string, theirs, ours, differs map[string]string)
 }
 
 // What PaC writes after the create has the keys that Plumbline writes then: pkg/pipelineascode/
-// pipelineascode.go (startPR, getExecutionOrderPatch) and pkg/provider/github/status.go (metadataPatch).
-// pkg/reconciler/gitevent writes them in the steps create and annotate.
+// pipelineascode.go (startPR, getExecutionOrderPatch) and pkg/provider/github/status.go
+// (metadataPatch). pkg/reconciler/gitevent writes them in the steps create and annotate.
 func TestKeysOfLaterPatchesAreThoseOfPaC(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../../../pkg/apis/pipelinesascode/keys.go")

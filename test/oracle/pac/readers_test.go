@@ -35,8 +35,8 @@ func snapshotOf(t *testing.T, file string) snapshot {
 	return snapshot{copied(run.Labels), copied(run.Annotations)}
 }
 
-// konflux-ci/integration-service, tekton/build_pipeline.go and tekton/consts/consts.go: what it reads
-// from the PipelineRun of a build.
+// konflux-ci/integration-service, tekton/build_pipeline.go and tekton/consts/consts.go: what it
+// reads from the PipelineRun of a build.
 func TestIntegrationServiceReadsPipelineRun(t *testing.T) {
 	t.Parallel()
 	for file, pull := range map[string]bool{"push.yaml": false, "pull_request.yaml": true, "merge_request.yaml": true} {
@@ -55,8 +55,8 @@ func TestIntegrationServiceReadsPipelineRun(t *testing.T) {
 }
 
 // konflux-ci/integration-service, gitops/snapshot.go, IsSnapshotCreatedByPACPushEvent, and
-// status/reporter_github.go and status/reporter_gitlab.go, Detect and Initialize: what it reads from a
-// Snapshot to report on the commit.
+// status/reporter_github.go and status/reporter_gitlab.go, Detect and Initialize: what it reads
+// from a Snapshot to report on the commit.
 func TestIntegrationServiceReportsForSnapshot(t *testing.T) {
 	t.Parallel()
 	for file, c := range map[string]struct {
@@ -88,16 +88,21 @@ func TestIntegrationServiceReportsForSnapshot(t *testing.T) {
 			if value == "" {
 				t.Errorf("%s: annotation %s is missing", file, name)
 			}
-			if _, err := strconv.ParseInt(value, 10, 64); err != nil && (strings.HasSuffix(name, "-id") || name == "pull-request") {
+			if _, err := strconv.ParseInt(
+				value,
+				10,
+				64,
+			); err != nil &&
+				(strings.HasSuffix(name, "-id") || name == "pull-request") {
 				t.Errorf("%s: annotation %s is %q, and is read as a number", file, name, value)
 			}
 		}
 	}
 }
 
-// The labels that the end-to-end tests of konflux-ci (integration-service, status of a build) list as
-// pacLabelsToCheck. check-run-id is written once the Git service has accepted the check
-// (pkg/reconciler/gitevent/annotate).
+// konflux-ci/e2e-tests, tests/integration-service/pipelinerun-resolution.go, pacLabelsToCheck and
+// expectedLabels: labels of a PipelineRun as an older PaC wrote it. The label check-run-id is
+// written once the Git service has accepted the check (pkg/reconciler/gitevent/annotate).
 func TestPipelineRunHasLabelsOfKonfluxTests(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -140,8 +145,9 @@ func TestOpenShiftConsoleFindsPipelineRuns(t *testing.T) {
 	}
 }
 
-// What Tekton Chains puts into an attestation of a PipelineRun are its labels and annotations
-// (tektoncd/chains, pkg/chains/formats/slsa/internal/metadata); the policies of Conforma read these of them.
+// tektoncd/chains, pkg/chains/formats/slsa/attest/attest.go, Invocation: an attestation has the
+// labels and annotations of the run, without Chains' own. Konflux's tools and the policies of
+// Conforma read commit, repository and log from them.
 func TestAttestationHasCommitAndLog(t *testing.T) {
 	t.Parallel()
 	run := goldenRun(t, "push.yaml")

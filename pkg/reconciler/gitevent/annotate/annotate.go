@@ -133,8 +133,8 @@ func objectsOf(run *v1alpha1.Run) (objects []object) {
 	return objects
 }
 
-// started reports whether no other component (Kueue, for example) holds a PipelineRun pending. found
-// may be nil for a finished one.
+// started reports whether no other component (Kueue, for example) holds a PipelineRun pending.
+// found may be nil for a finished one.
 func started(run *v1alpha1.Run, found *pipelinev1.PipelineRun) bool {
 	return run.Result != nil || found != nil && found.Spec.Status != pipelinev1.PipelineRunSpecStatusPending
 }
