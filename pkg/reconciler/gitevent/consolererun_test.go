@@ -19,7 +19,7 @@ import (
 )
 
 // consoleRerun returns what the button *Rerun* of the OpenShift console creates:
-// openshift-pipelines/ console-plugin, src/components/start-pipeline/utils.ts, getPipelineRunData.
+// openshift-pipelines/console-plugin, src/components/start-pipeline/utils.ts, getPipelineRunData.
 // It copies all labels, annotations and the spec, with another name.
 func consoleRerun(of *pipelinev1.PipelineRun) *pipelinev1.PipelineRun {
 	again := &pipelinev1.PipelineRun{ObjectMeta: metav1.ObjectMeta{

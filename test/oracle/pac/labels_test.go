@@ -124,9 +124,10 @@ func compare(t *testing.T, what string, theirs, ours, differs map[string]string)
 	}
 }
 
-// What PaC writes after the create has the keys that Plumbline writes then: pkg/pipelineascode/
-// pipelineascode.go (startPR, getExecutionOrderPatch) and pkg/provider/github/status.go
-// (metadataPatch). pkg/reconciler/gitevent writes them in the steps create and annotate.
+// What PaC writes after the create has the keys that Plumbline writes then:
+// pkg/pipelineascode/pipelineascode.go (startPR, getExecutionOrderPatch) and
+// pkg/provider/github/status.go (metadataPatch). pkg/reconciler/gitevent writes them in the steps
+// create and annotate.
 func TestKeysOfLaterPatchesAreThoseOfPaC(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../../../pkg/apis/pipelinesascode/keys.go")

@@ -64,7 +64,8 @@ func TestIntegrationServiceReportsForSnapshot(t *testing.T) {
 		labels         []string
 		annotations    []string
 	}{
-		"push.yaml": {"github", "push", []string{"url-org", "url-repository", "sha"}, []string{"installation-id", "repo-url"}},
+		"push.yaml": {"github", "push", []string{"url-org", "url-repository", "sha"},
+			[]string{"installation-id", "repo-url"}},
 		"pull_request.yaml": {"github", "pull_request", []string{"url-org", "url-repository", "sha", "pull-request"},
 			[]string{"installation-id", "repo-url", "pull-request", "source-repo-url", "branch"}},
 		"merge_request.yaml": {"gitlab", "Merge_Request", []string{"sha", "pull-request"},
