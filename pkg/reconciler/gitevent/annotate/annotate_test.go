@@ -21,7 +21,8 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 	without := func(string) (labels, annotations map[string]string) {
 		return map[string]string{}, map[string]string{}
 	}
-	created, finished, started := object{}, object{finished: true}, object{started: true}
+	of := &v1alpha1.Run{}
+	created, finished, started := object{of: of}, object{of: of, finished: true}, object{of: of, started: true}
 	for name, test := range map[string]struct {
 		metadata func(string) (labels, annotations map[string]string)
 		of       object
