@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/incomingwebhook"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
@@ -45,7 +46,9 @@ type Options struct {
 	Lookup   Lookup
 	Recorder eventRecorder
 	Metrics  *Metrics
-	// Undelivered is called when a delivery was answered 503, so it must be sent again. It does not
+	// Event reads a GitEvent live, for the answers to requests to /incoming. Nil waits for no plan.
+	Event func(ctx context.Context, name string) (*v1alpha1.GitEvent, error)
+	// Undelivered is called when a delivery of a Git service was answered 503, so it must be sent again. It does not
 	// block.
 	Undelivered func()
 	Logger      *zap.SugaredLogger
@@ -59,6 +62,9 @@ type Handler struct {
 	Options
 
 	bodies, largeBodies semaphore
+	// plans limits the requests to /incoming that wait for their plan.
+	plans   semaphore
+	guesses guesses
 	inFlight            fairness.InFlight
 	recording           fairness.RepositoryLimit
 	groups              recent.Map[string, groupKeys]
@@ -78,6 +84,8 @@ func NewHandler(o Options) *Handler {
 		groups:          recent.Map[string, groupKeys]{Max: maxGroups},
 		bodies:          make(semaphore, fairness.MaxInFlight),
 		largeBodies:     make(semaphore, maxLargeBodies),
+		plans:           make(semaphore, maxPlanWaits),
+		guesses:         guesses{recent.Map[string, *rate.Limiter]{Max: maxGuessed}},
 		unverified:      rate.NewLimiter(UnverifiedQPS, UnverifiedBurst),
 		unverifiedDelay: unverifiedDelay,
 	}
@@ -124,7 +132,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	done.write(w)
-	if done.outcome == outcomeUnavailable {
+	if done.outcome == outcomeUnavailable && done.provider != v1alpha1.EventIncoming { // no log has those
 		h.Undelivered()
 	}
 	end(done)
@@ -145,6 +153,9 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 				"please report this with the log of Plumbline's receiver", fault.Transientf(reasonPanic, "panic"))
 		}
 	}()
+	if r.URL.Path == incomingwebhook.Path {
+		return h.receiveIncoming(ctx, w, r, done)
+	}
 	claimant, refused := h.claimant(r)
 	if refused != nil {
 		return done.with(refused)
