@@ -233,8 +233,8 @@ func (p *planner) startsAnyName() bool {
 }
 
 // nameUnknown finds the definitions that a command or a request to /incoming names. If one does not
-// exist, the event starts nothing and nameUnknown returns the message, so its author can correct the name, and nothing runs
-// twice.
+// exist, the event starts nothing and nameUnknown returns the message, so its author can correct
+// the name, and nothing runs twice.
 func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 	if !d.namesPipelines() {
 		return ""

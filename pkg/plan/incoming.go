@@ -38,8 +38,8 @@ func (p *planner) requestedNames() []string {
 	return nil
 }
 
-// byIncoming reports whether a request to /incoming decides which pipeline starts: its own event, or
-// a re-run of one that found no pipelines.
+// byIncoming reports whether a request to /incoming decides which pipeline starts: its own event,
+// or a re-run of one that found no pipelines.
 func (p *planner) byIncoming() bool {
 	return p.spec.Incoming != nil && (p.rerun == nil || p.rerun.Pipelines == nil)
 }
@@ -47,7 +47,9 @@ func (p *planner) byIncoming() bool {
 // ofIncoming returns the annotations that decide whether a request to /incoming starts the pipeline
 // that it names. As in Pipelines-as-Code, those of a pipeline with a generateName must match; one
 // with a name is started whatever they say.
-func ofIncoming(definition resolve.Definition) (map[string]string, func(match.Event, match.Pipeline) (match.Selection, error)) {
+func ofIncoming(
+	definition resolve.Definition,
+) (map[string]string, func(match.Event, match.Pipeline) (match.Selection, error)) {
 	if strings.HasSuffix(definition.Name, "-") {
 		return definition.Annotations, match.Select
 	}

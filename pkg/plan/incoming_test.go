@@ -64,7 +64,8 @@ func TestIncomingStartsTheNamedPipeline(t *testing.T) {
 			if made.HeadSHA != sha || made.Spec.SHA != sha {
 				t.Errorf("the plan is for %q", made.HeadSHA)
 			}
-			if c.want == nil && (made.Disposition != v1alpha1.DispositionIgnored || !strings.Contains(made.Message, "nothing was started: a-: on-")) {
+			if c.want == nil &&
+				(made.Disposition != v1alpha1.DispositionIgnored || !strings.Contains(made.Message, "nothing was started: a-: on-")) {
 				t.Errorf("%s: %s", made.Disposition, made.Message)
 			}
 		})
@@ -84,7 +85,8 @@ func TestIncomingNamesUnknownPipeline(t *testing.T) {
 	t.Parallel()
 	made := atTip(pipeline("build"), pipeline("push")).make(t, requested("biuld", nil))
 	const want = "nothing was started: no pipeline is called biuld. Did you mean build? (All: build, push)"
-	if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != "UnknownName" || made.Message != want || len(made.Runs) > 0 {
+	if made.Disposition != v1alpha1.DispositionIgnored || made.Reason != "UnknownName" || made.Message != want ||
+		len(made.Runs) > 0 {
 		t.Errorf("%s %s: %s", made.Disposition, made.Reason, made.Message)
 	}
 }
@@ -111,12 +113,20 @@ func TestIncomingIsNotLeftToThePullRequest(t *testing.T) {
 
 func TestIncomingParamsReplaceVariables(t *testing.T) {
 	t.Parallel()
-	w := atTip(pipeline("a",
+	w := atTip(pipeline(
+		"a",
 		`say: "{{ version }} {{ source_url }} {{ pull_request_number }} {{ event_type }} {{ trigger_target }} {{ sender }} {{ event }}"`,
-		`body: "{{ body.params.version }}"`))
+		`body: "{{ body.params.version }}"`,
+	))
 	w.payload = `{"params": {"version": "1.2"}}`
-	in := requested("a", map[string]string{"version": "1.2", "source_url": "https://elsewhere.example/x", "pull_request_number": "12"})
-	in.Repository.Spec.Params = &[]pacv1alpha1.Params{{Name: "version", Value: "0"}, {Name: "trigger_target", Value: "own"}}
+	in := requested(
+		"a",
+		map[string]string{"version": "1.2", "source_url": "https://elsewhere.example/x", "pull_request_number": "12"},
+	)
+	in.Repository.Spec.Params = &[]pacv1alpha1.Params{
+		{Name: "version", Value: "0"},
+		{Name: "trigger_target", Value: "own"},
+	}
 	run := decoded(t, w.make(t, in).Runs[0])
 	const prefix = "pipelinesascode.tekton.dev/"
 	if got := run.Annotations[prefix+"say"]; got != "1.2 https://elsewhere.example/x 12 incoming own incoming push" {

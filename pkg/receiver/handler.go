@@ -48,8 +48,8 @@ type Options struct {
 	Metrics  *Metrics
 	// Event reads a GitEvent live, for the answers to requests to /incoming. Nil waits for no plan.
 	Event func(ctx context.Context, name string) (*v1alpha1.GitEvent, error)
-	// Undelivered is called when a delivery of a Git service was answered 503, so it must be sent again. It does not
-	// block.
+	// Undelivered is called when a delivery of a Git service was answered 503, so it must be sent
+	// again. It does not block.
 	Undelivered func()
 	Logger      *zap.SugaredLogger
 	Clock       clock.PassiveClock
@@ -63,11 +63,11 @@ type Handler struct {
 
 	bodies, largeBodies semaphore
 	// plans limits the requests to /incoming that wait for their plan.
-	plans   semaphore
-	guesses guesses
-	inFlight            fairness.InFlight
-	recording           fairness.RepositoryLimit
-	groups              recent.Map[string, groupKeys]
+	plans     semaphore
+	guesses   *incomingwebhook.Guesses
+	inFlight  fairness.InFlight
+	recording fairness.RepositoryLimit
+	groups    recent.Map[string, groupKeys]
 	// unverified limits the deliveries that no webhook secret verifies.
 	unverified *rate.Limiter
 	// unverifiedDelay is the constant of that name, except in tests.
@@ -85,7 +85,7 @@ func NewHandler(o Options) *Handler {
 		bodies:          make(semaphore, fairness.MaxInFlight),
 		largeBodies:     make(semaphore, maxLargeBodies),
 		plans:           make(semaphore, maxPlanWaits),
-		guesses:         guesses{recent.Map[string, *rate.Limiter]{Max: maxGuessed}},
+		guesses:         incomingwebhook.NewGuesses(),
 		unverified:      rate.NewLimiter(UnverifiedQPS, UnverifiedBurst),
 		unverifiedDelay: unverifiedDelay,
 	}

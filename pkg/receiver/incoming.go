@@ -26,14 +26,11 @@ func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r 
 	if refused != nil {
 		return done.with(refused)
 	}
-	if refused := h.guesses.refuse(request, h.Clock.Now()); refused != nil {
-		return done.with(refused)
-	}
-	named, refused := h.verifyIncoming(ctx, request)
+	repository, refused := h.verifyIncoming(ctx, request)
 	if refused != nil {
 		return done.with(refused)
 	}
-	target, refused := h.targetOf(ctx, named.repository)
+	target, refused := h.targetOf(ctx, repository)
 	if refused != nil {
 		return done.with(refused)
 	}
@@ -42,7 +39,7 @@ func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r 
 		return done.with(rejected(http.StatusUnprocessableEntity, reasonBadRepositoryURL, err.Error()))
 	}
 	done.origin.DeliveryKey = spec.DeliveryKey
-	answered := h.recordEvent(ctx, spec, body, named.repository, release)
+	answered := h.recordEvent(ctx, spec, body, repository, release)
 	if answered.outcome == outcomeUnavailable && fault.Of(answered.cause).Reason == recorder.ReasonForeignEvent {
 		answered = rejected(http.StatusUnprocessableEntity, recorder.ReasonForeignEvent,
 			"this Idempotency-Key was sent with another request before: send a new key with each new request")
@@ -88,67 +85,38 @@ func unreadable(why *incomingwebhook.Refusal) *answer {
 	return rejected(why.Status, reason, why.Message)
 }
 
-// namedRepository is a Repository that a request names, and whose secret the request has.
-type namedRepository struct {
-	repository *pacv1alpha1.Repository
-	rules      []pacv1alpha1.IncomingRule
-	// known says which of the rules have the secret.
-	known []bool
-}
-
 // verifyIncoming finds the Repository of a request by its name and secret. Without a namespace, the
 // secret decides between several Repositories of one name.
-func (h *Handler) verifyIncoming(ctx context.Context, request *incomingwebhook.Request) (*namedRepository, *answer) {
+func (h *Handler) verifyIncoming(
+	ctx context.Context, request *incomingwebhook.Request,
+) (*pacv1alpha1.Repository, *answer) {
+	if h.guesses.Exhausted(request, h.Clock.Now()) {
+		a := rejected(http.StatusTooManyRequests, reasonTooManyFailures, "too many requests for this Repository "+
+			"had a wrong secret: correct the secret, and send the request again after the time in Retry-After")
+		a.retryAfter, a.delayed = incomingwebhook.RetryAfter, true
+		return nil, a
+	}
 	global, err := h.Services.GlobalRepository(ctx)
 	if err != nil {
 		return nil, unavailable("the Repositories cannot be read at the moment: send the request again later", err)
 	}
-	var found []namedRepository
-	var unmatched []pacv1alpha1.SecretKey
-	for i, repository := range h.Lookup.Named(request.Repository) {
-		if i == maxNamesakes {
-			break
-		}
-		if request.Namespace != "" && request.Namespace != repository.Namespace {
-			continue
-		}
-		named := namedRepository{repository: repository, rules: pacv1alpha1.IncomingRules(repository, global)}
-		if h.knows(request, &named) {
-			found = append(found, named)
-			continue
-		}
-		for _, rule := range named.rules {
-			unmatched = append(unmatched, rule.Key)
-		}
-	}
+	found, others := incomingwebhook.Find(request, h.Lookup.Named(request.Repository), global, h.Services)
 	switch len(found) {
 	case 0:
-		return nil, h.refuseIncoming(request, unmatched)
+		return nil, h.refuseIncoming(request, others)
 	case 1:
-		return &found[0], checkRule(request, &found[0])
+		if bad := found[0].Check(request); bad != nil {
+			return nil, unreadable(bad)
+		}
+		return found[0].Repository, nil
 	}
 	return nil, rejected(http.StatusBadRequest, reasonBadRequest,
 		"several Repositories have this name and this secret: send namespace, too")
 }
 
-// knows compares the secret of a request with that of each rule.
-func (h *Handler) knows(request *incomingwebhook.Request, named *namedRepository) (known bool) {
-	for _, rule := range named.rules {
-		secret, err := h.Services.Copy(rule.Key) // an error is a missing copy
-		current := incomingwebhook.SameSecret(request.Secret, secret.Current)
-		previous := incomingwebhook.SameSecret(request.Secret, secret.Previous)
-		has := err == nil && (current || previous)
-		if has {
-			h.Services.Request(rule.Key, false)
-		}
-		named.known, known = append(named.known, has), known || has
-	}
-	return known
-}
-
 // refuseIncoming answers a request that no secret verifies with the same bytes, whatever the reason
 // is. It requests newer copies of the secrets that do not match.
-func (h *Handler) refuseIncoming(request *incomingwebhook.Request, unmatched []pacv1alpha1.SecretKey) *answer {
+func (h *Handler) refuseIncoming(request *incomingwebhook.Request, others []pacv1alpha1.SecretKey) *answer {
 	if !h.Services.Complete() {
 		a := unavailable("the secrets of the Repositories are not known yet: send the request again in a moment", nil)
 		a.delayed = true
@@ -157,38 +125,17 @@ func (h *Handler) refuseIncoming(request *incomingwebhook.Request, unmatched []p
 	if !h.unverified.Allow() {
 		return tooManyUnverified()
 	}
-	h.guesses.note(request, h.Clock.Now())
-	for _, key := range unmatched {
-		if key.Name != "" {
-			h.Services.Request(key, true)
-		}
+	h.guesses.Note(request, h.Clock.Now())
+	for _, key := range others {
+		h.Services.Request(key, true)
 	}
 	a := rejected(http.StatusUnauthorized, reasonUnauthenticated,
 		"the request was not accepted. Check that a Repository with this name exists (and send its namespace), "+
 			"that it has a rule in spec.incoming, and that the secret is the one in the rule's Secret. "+
 			"The log of Plumbline's receiver says which")
 	a.delayed, a.detail = true, "no such Repository, or it has no rule in spec.incoming: "+request.Namespace+"/"+request.Repository
-	if len(unmatched) > 0 {
+	if len(others) > 0 {
 		a.detail = "another secret than that of spec.incoming: " + request.Namespace + "/" + request.Repository
 	}
 	return a
-}
-
-// checkRule refuses a request that the Repository's rules do not allow. Its sender knows a secret of
-// the Repository.
-func checkRule(request *incomingwebhook.Request, named *namedRepository) *answer {
-	at := incomingwebhook.Rule(named.rules, request.Branch)
-	switch {
-	case at < 0:
-		return rejected(http.StatusForbidden, reasonNotAllowed,
-			"no rule in spec.incoming of the Repository has a target that matches the branch: add it to targets")
-	case !named.known[at]:
-		return rejected(http.StatusForbidden, reasonNotAllowed,
-			"the first rule in spec.incoming whose targets match the branch has another secret: "+
-				"send that one, or move your rule before it")
-	}
-	if bad := request.CheckParams(&named.rules[at]); bad != nil {
-		return unreadable(bad)
-	}
-	return nil
 }

@@ -25,7 +25,10 @@ func incomingEnv(t *testing.T) *env {
 	e := newEnv(t)
 	e.store("ci", "calls", map[string]string{"secret": incomingSecret + "\n"})
 	e.rules("ci", "app", repositoryURL, pacv1alpha1.Incoming{
-		Type: "webhook-url", Secret: pacv1alpha1.Secret{Name: "calls"}, Params: []string{"version"}, Targets: []string{"main"},
+		Type:    "webhook-url",
+		Secret:  pacv1alpha1.Secret{Name: "calls"},
+		Params:  []string{"version"},
+		Targets: []string{"main"},
 	})
 	t.Cleanup(func() {
 		if strings.Contains(e.log(), incomingSecret) {
@@ -58,7 +61,9 @@ func (e *env) incoming() *receiver.Handler {
 	}
 	h.Lookup.Named = receiver.NamedIn(e.repositories())
 	h.Services = receiver.Services{Global: func(ctx context.Context) (*pacv1alpha1.Repository, error) {
-		global, err := e.client.PipelinesascodeV1alpha1().Repositories(systemNamespace).Get(ctx, "global", metav1.GetOptions{})
+		global, err := e.client.PipelinesascodeV1alpha1().
+			Repositories(systemNamespace).
+			Get(ctx, "global", metav1.GetOptions{})
 		if err != nil {
 			return nil, nil
 		}
@@ -93,7 +98,10 @@ func (c call) request() *http.Request {
 
 // asked is the body of a request, with more fields in JSON.
 func asked(more ...string) string {
-	return `{"repository": "app", "branch": "main", "pipelinerun": "build"` + strings.Join(append([]string{""}, more...), ", ") + `}`
+	return `{"repository": "app", "branch": "main", "pipelinerun": "build"` + strings.Join(
+		append([]string{""}, more...),
+		", ",
+	) + `}`
 }
 
 // said is the answer to a request.

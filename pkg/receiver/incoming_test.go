@@ -40,7 +40,7 @@ func TestIncomingIsRecorded(t *testing.T) {
 				Repository: v1alpha1.RepositoryReference{Namespace: "ci", Name: "app", UID: "uid-1", URL: repositoryURL},
 				Project:    v1alpha1.Project{Owner: "acme", Name: "app", URL: repositoryURL}, HeadURL: repositoryURL,
 				BaseRef: "refs/heads/main", HeadRef: "refs/heads/main",
-				Incoming: &v1alpha1.Incoming{Pipeline: "build", Params: map[string]string{"version": "1.2"}, App: true},
+				Incoming:    &v1alpha1.Incoming{Pipeline: "build", Params: map[string]string{"version": "1.2"}, App: true},
 				DeliveryKey: spec.DeliveryKey, Body: spec.Body, Payload: spec.Payload, ReceivedAt: spec.ReceivedAt,
 			}
 			if diff := cmp.Diff(want, spec); diff != "" {
@@ -96,11 +96,16 @@ func TestIncomingIsRefused(t *testing.T) {
 	}
 }
 
-// Whoever knows no secret cannot learn which Repositories there are.
-func TestIncomingAnswersAllStrangersAlike(t *testing.T) {
+// A sender that knows no secret cannot learn which Repositories there are.
+func TestIncomingAnswersUnverifiedSendersAlike(t *testing.T) {
 	e := incomingEnv(t)
 	e.rules("ci", "without", repositoryURL)
-	e.rules("ci", "missing", repositoryURL, pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "gone"}, Targets: []string{"*"}})
+	e.rules(
+		"ci",
+		"missing",
+		repositoryURL,
+		pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "gone"}, Targets: []string{"*"}},
+	)
 	e.rules("ci", "unnamed", repositoryURL, pacv1alpha1.Incoming{Targets: []string{"*"}})
 	answers := map[string]bool{}
 	for _, name := range []string{"app", "without", "missing", "unnamed", "unknown"} {
@@ -136,16 +141,16 @@ func TestFirstIncomingRuleWins(t *testing.T) {
 		branch, secret, param string
 		status                int
 	}{
-		"exact":                       {"main", "first", "a", 202},
-		"glob":                        {"release/1/2", "first", "a", 202},
-		"regular expression":          {"v1.20", "first", "a", 202},
-		"no regular expression":       {"v1x", "second", "b", 202},
-		"the rest":                    {"dev/x", "second", "b", 202},
-		"the previous secret":         {"dev/x", "before", "b", 202},
-		"another rule's secret":       {"main", "second", "a", 403},
-		"another rule's param":        {"main", "first", "b", 403},
-		"another secret altogether":   {"main", "third", "a", 401},
-		"no param":                    {"topic", "second", "", 202},
+		"exact":                     {"main", "first", "a", 202},
+		"glob":                      {"release/1/2", "first", "a", 202},
+		"regular expression":        {"v1.20", "first", "a", 202},
+		"no regular expression":     {"v1x", "second", "b", 202},
+		"the rest":                  {"dev/x", "second", "b", 202},
+		"the previous secret":       {"dev/x", "before", "b", 202},
+		"another rule's secret":     {"main", "second", "a", 403},
+		"another rule's param":      {"main", "first", "b", 403},
+		"another secret altogether": {"main", "third", "a", 401},
+		"no param":                  {"topic", "second", "", 202},
 	} {
 		t.Run(name, func(t *testing.T) {
 			params := "{}"
@@ -162,7 +167,12 @@ func TestFirstIncomingRuleWins(t *testing.T) {
 func TestGlobalIncomingRulesAreInherited(t *testing.T) {
 	e := incomingEnv(t)
 	e.store(systemNamespace, "calls", map[string]string{"secret": "of all"})
-	e.rules(systemNamespace, "global", "", pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "calls"}, Targets: []string{"main"}})
+	e.rules(
+		systemNamespace,
+		"global",
+		"",
+		pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "calls"}, Targets: []string{"main"}},
+	)
 	e.ask(e.incoming(), 401, call{bearer: "of all", body: asked()}) // it has rules of its own
 	e.rules("ci", "app", repositoryURL)
 	e.ask(e.incoming(), 202, call{bearer: "of all", body: asked()})
@@ -179,7 +189,14 @@ func TestSecretDecidesBetweenRepositoriesOfOneName(t *testing.T) {
 		t.Errorf("it is for namespace %s", got)
 	}
 	e.store("other", "calls", map[string]string{"secret": incomingSecret})
-	if got := e.ask(e.incoming(), 400, call{bearer: incomingSecret, body: asked()}); !strings.Contains(got.Message, "send namespace") {
+	if got := e.ask(
+		e.incoming(),
+		400,
+		call{bearer: incomingSecret, body: asked()},
+	); !strings.Contains(
+		got.Message,
+		"send namespace",
+	) {
 		t.Error(got.Message)
 	}
 	e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked(`"namespace": "ci"`)})
@@ -229,20 +246,33 @@ func TestAnswerSaysWhatIsPlanned(t *testing.T) {
 	}})
 	c := call{bearer: incomingSecret, body: asked()}
 	got := e.ask(h, 202, c)
-	if len(got.PipelineRuns) != 1 || got.PipelineRuns[0].Name != "build-x" || got.PipelineRuns[0].Namespace != "ci" || got.Message != "accepted" {
+	if len(got.PipelineRuns) != 1 || got.PipelineRuns[0].Name != "build-x" || got.PipelineRuns[0].Namespace != "ci" ||
+		got.Message != "accepted" {
 		t.Errorf("%+v", got)
 	}
-	plansAs(h, e, v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{Message: "nothing was started: no pipeline is called build"}})
+	plansAs(
+		h,
+		e,
+		v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{Message: "nothing was started: no pipeline is called build"}},
+	)
 	if got := e.ask(h, 422, c); !strings.Contains(got.Message, "no pipeline is called build") || got.Event == "" {
 		t.Errorf("%+v", got)
 	}
-	plansAs(h, e, v1alpha1.GitEventStatus{Runs: []v1alpha1.Run{{Refused: &v1alpha1.Refusal{Message: "line 3 is no YAML"}}}, Plan: &v1alpha1.Plan{}})
+	plansAs(
+		h,
+		e,
+		v1alpha1.GitEventStatus{
+			Runs: []v1alpha1.Run{{Refused: &v1alpha1.Refusal{Message: "line 3 is no YAML"}}},
+			Plan: &v1alpha1.Plan{},
+		},
+	)
 	if got := e.ask(h, 422, c); got.Message != "line 3 is no YAML" {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Nothing is accepted that is not durable, and a Repository that does not own its URL starts nothing.
+// Nothing is accepted that is not durable, and a Repository that does not own its URL starts
+// nothing.
 func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 	c := call{bearer: incomingSecret, body: asked()}
 	for name, row := range map[string]struct {
@@ -256,7 +286,7 @@ func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 			_ = e.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), systemNamespace, v1alpha1.ClaimName(repositoryURL))
 			_ = e.client.Tracker().Add(claim(repositoryURL, "ci", "owner"))
 		}, 409},
-		"another service": {func(e *env) { e.baseURL = "https://elsewhere.example" }, 422},
+		"another service":  {func(e *env) { e.baseURL = "https://elsewhere.example" }, 422},
 		"no configuration": {func(e *env) { e.baseURL = "" }, 503},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,9 +300,9 @@ func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 	}
 }
 
-// The request of Konflux's build-service, as internal/controller/component_build_controller_pac.go of
-// konflux-ci/build-service makes it (TriggerPaCBuild), for a Repository as updateIncoming writes it:
-// it accepts the answers 200 and 202.
+// The request of Konflux's build-service, as internal/controller/component_build_controller_pac.go
+// of konflux-ci/build-service makes it (TriggerPaCBuild), for a Repository as updateIncoming writes
+// it: it accepts the answers 200 and 202.
 func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 	e := incomingEnv(t)
 	e.store("tenant", "comp-incoming", map[string]string{"incoming-secret": incomingSecret})
@@ -285,9 +315,21 @@ func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 	}
 	server := httptest.NewServer(receiver.NewServer(e.incoming(), nil).Handler())
 	defer server.Close()
-	body := []byte(fmt.Sprintf("{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", \"branch\": \"%s\", \"pipelinerun\": \"%s\"}",
-		"https://git.example/konflux/comp", incomingSecret, "comp", "main", "comp-on-push"))
-	answer, err := http.Post(fmt.Sprintf("%s/incoming", server.URL), "application/json", bytes.NewBuffer(body)) //nolint:noctx // as it does
+	body := []byte(
+		fmt.Sprintf(
+			"{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", \"branch\": \"%s\", \"pipelinerun\": \"%s\"}",
+			"https://git.example/konflux/comp",
+			incomingSecret,
+			"comp",
+			"main",
+			"comp-on-push",
+		),
+	)
+	answer, err := http.Post(
+		fmt.Sprintf("%s/incoming", server.URL),
+		"application/json",
+		bytes.NewBuffer(body),
+	) //nolint:noctx // as it does
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,8 +338,10 @@ func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 		t.Fatalf("answered %d %s", answer.StatusCode, text)
 	}
 	spec := e.wantEvents(1)[0].Spec
-	if spec.Incoming.Pipeline != "comp-on-push" || spec.Incoming.Params["source_url"] != "https://git.example/konflux/comp" ||
-		spec.BaseRef != "refs/heads/main" || spec.Repository.Namespace != "tenant" {
+	if spec.Incoming.Pipeline != "comp-on-push" ||
+		spec.Incoming.Params["source_url"] != "https://git.example/konflux/comp" ||
+		spec.BaseRef != "refs/heads/main" ||
+		spec.Repository.Namespace != "tenant" {
 		t.Errorf("%+v", spec)
 	}
 }

@@ -79,18 +79,10 @@ const (
 	// Git services send nothing at this rate for long.
 	UnverifiedQPS   = 20
 	UnverifiedBurst = 100
-	// maxFailures is how many requests to /incoming a minute may have a wrong secret for each
-	// Repository, in each replica, and maxGuessed for how many Repositories that is counted. At
-	// UnverifiedQPS, it takes three minutes to evict an entry.
-	maxFailures = 10
-	maxGuessed  = 4096
-	// maxNamesakes is how many Repositories of one name are compared with a request to /incoming
-	// without a namespace. With at most 64 rules each, that takes some milliseconds.
-	maxNamesakes = 256
 	// planWait is how long the answer to a request to /incoming waits for the plan. An event is
-	// usually planned in less than a second. firstPlanPoll is when the plan is read first; each wait
-	// is twice the one before. maxPlanWaits is how many requests wait: the others are answered at
-	// once, without names. Together they cause some 30 reads a second.
+	// usually planned in less than a second. firstPlanPoll is when the plan is read first; each
+	// wait is twice the one before. maxPlanWaits is how many requests wait: the others are answered
+	// at once, without names. Together they cause some 30 reads a second.
 	planWait      = 4 * time.Second
 	firstPlanPoll = 200 * time.Millisecond
 	maxPlanWaits  = 32

@@ -251,8 +251,8 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 	), nil
 }
 
-// events returns the values of on-event that the event is. A request to /incoming is a push, too, as
-// in Pipelines-as-Code.
+// events returns the values of on-event that the event is. A request to /incoming is a push, too,
+// as in Pipelines-as-Code.
 func (ev Event) events() []string {
 	if ev.EventType == v1alpha1.EventIncoming {
 		return []string{v1alpha1.EventIncoming, string(ev.Trigger)}

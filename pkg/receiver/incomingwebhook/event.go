@@ -71,7 +71,11 @@ func (r *Request) key(repository *pacv1alpha1.Repository) string {
 func (t Target) project() (v1alpha1.Project, string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(t.Repository.Spec.URL, "/"), ".git"))
 	if err != nil || u.Host == "" {
-		return v1alpha1.Project{}, "", fmt.Errorf("Repository %s/%s has no web URL", t.Repository.Namespace, t.Repository.Name)
+		return v1alpha1.Project{}, "", fmt.Errorf(
+			"Repository %s/%s has no web URL",
+			t.Repository.Namespace,
+			t.Repository.Name,
+		)
 	}
 	at := u.Path
 	if base, err := url.Parse(t.BaseURL); err == nil {

@@ -204,10 +204,17 @@ func (r *Request) check() *Refusal {
 	}
 	switch {
 	case len(missing) > 0:
-		return refuse(http.StatusBadRequest, "missing required fields: %s. Send %s, and the secret as Authorization: Bearer <secret>",
-			strings.Join(missing, ", "), usage)
+		return refuse(
+			http.StatusBadRequest,
+			"missing required fields: %s. Send %s, and the secret as Authorization: Bearer <secret>",
+			strings.Join(missing, ", "),
+			usage,
+		)
 	case len(validation.NameIsDNSSubdomain(r.Repository, false)) > 0:
-		return refuse(http.StatusBadRequest, "repository is not the name of a Repository object: it is metadata.name, not the URL")
+		return refuse(
+			http.StatusBadRequest,
+			"repository is not the name of a Repository object: it is metadata.name, not the URL",
+		)
 	case r.Namespace != "" && len(validation.ValidateNamespaceName(r.Namespace, false)) > 0:
 		return refuse(http.StatusBadRequest, "namespace is not the name of a namespace")
 	case strings.HasPrefix(r.Branch, "refs/"):
@@ -215,7 +222,10 @@ func (r *Request) check() *Refusal {
 	case len(r.Branch) > maxBranchBytes || control(r.Branch):
 		return refuse(http.StatusBadRequest, "branch is not the name of a branch")
 	case len(validation.NameIsDNSSubdomain(r.Pipeline, true)) > 0:
-		return refuse(http.StatusBadRequest, "pipelinerun is not the name of a PipelineRun: it is its metadata.name or generateName")
+		return refuse(
+			http.StatusBadRequest,
+			"pipelinerun is not the name of a PipelineRun: it is its metadata.name or generateName",
+		)
 	case len(r.Secret) > maxSecretBytes:
 		return refuse(http.StatusBadRequest, "the secret is longer than any that Plumbline accepts")
 	case len(r.IdempotencyKey) > maxIdempotencyKey:

@@ -17,7 +17,8 @@ import (
 // maxTarget limits a regular expression, as package glob limits a pattern.
 const maxTarget = 512
 
-// SameSecret compares a request's secret with one that is copied, in a time that depends on neither.
+// SameSecret compares a request's secret with one that is copied, in a time that depends on
+// neither.
 func SameSecret(sent string, secret []byte) bool {
 	a, b := sha256.Sum256([]byte(strings.TrimSpace(sent))), sha256.Sum256(secret)
 	return len(secret) > 0 && subtle.ConstantTimeCompare(a[:], b[:]) == 1
