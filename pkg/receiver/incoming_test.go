@@ -283,7 +283,8 @@ func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 		"no secret is copied yet":  {func(e *env) { e.copied = nil }, 503},
 		"the URL is another's": {func(e *env) {
 			e.rules("ci", "owner", repositoryURL)
-			_ = e.client.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims"), systemNamespace, v1alpha1.ClaimName(repositoryURL))
+			claims := v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims")
+			_ = e.client.Tracker().Delete(claims, systemNamespace, v1alpha1.ClaimName(repositoryURL))
 			_ = e.client.Tracker().Add(claim(repositoryURL, "ci", "owner"))
 		}, 409},
 		"another service":  {func(e *env) { e.baseURL = "https://elsewhere.example" }, 422},
@@ -315,16 +316,9 @@ func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 	}
 	server := httptest.NewServer(receiver.NewServer(e.incoming(), nil).Handler())
 	defer server.Close()
-	body := []byte(
-		fmt.Sprintf(
-			"{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", \"branch\": \"%s\", \"pipelinerun\": \"%s\"}",
-			"https://git.example/konflux/comp",
-			incomingSecret,
-			"comp",
-			"main",
-			"comp-on-push",
-		),
-	)
+	const its = "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", " +
+		"\"branch\": \"%s\", \"pipelinerun\": \"%s\"}"
+	body := fmt.Appendf(nil, its, "https://git.example/konflux/comp", incomingSecret, "comp", "main", "comp-on-push")
 	answer, err := http.Post(
 		fmt.Sprintf("%s/incoming", server.URL),
 		"application/json",
