@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -20,11 +21,18 @@ import (
 // such a Repository or not: what is looked up for it is in caches.
 func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r *http.Request, done result) result {
 	done.provider, done.origin.Event = v1alpha1.EventIncoming, v1alpha1.EventIncoming
-	request, release, refused := h.readIncoming(ctx, w, r)
+	body, release, refused := h.readIncoming(ctx, w, r)
 	defer release()
 	done.arrived = h.Clock.Now()
 	if refused != nil {
 		return done.with(refused)
+	}
+	request, bad := parsed(r, body)
+	if forwarded := h.forwardIncoming(ctx, r, body, request); forwarded != nil {
+		return done.with(forwarded)
+	}
+	if bad != nil {
+		return done.with(unreadable(bad))
 	}
 	repository, refused := h.verifyIncoming(ctx, request)
 	if refused != nil {
@@ -48,12 +56,17 @@ func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r 
 	return done.with(h.answerPlanned(ctx, answered))
 }
 
-// readIncoming reads the request. The body has a slot until release is called.
+// readIncoming reads the body. It has a slot until release is called.
 func (h *Handler) readIncoming(
-	ctx context.Context, w http.ResponseWriter, r *http.Request,
-) (request *incomingwebhook.Request, release func(), refused *answer) {
+	ctx context.Context,
+	w http.ResponseWriter,
+	r *http.Request,
+) (body []byte, release func(), refused *answer) {
 	release = func() {}
-	if bad := incomingwebhook.CheckHead(r); bad != nil {
+	if refused := looped(r); refused != nil {
+		return nil, release, refused
+	}
+	if bad := incomingwebhook.CheckHead(r); bad != nil && !h.PipelinesAsCode.Runs() { // it may be for that one
 		return nil, release, unreadable(bad)
 	}
 	r.Body = struct {
@@ -64,12 +77,59 @@ func (h *Handler) readIncoming(
 	if err != nil {
 		return nil, release, unread(err)
 	}
-	var bad *incomingwebhook.Refusal
-	fairness.Compute(body, func() { request, bad = incomingwebhook.Read(r.Header, body) })
-	if bad != nil {
-		return nil, release, unreadable(bad)
+	return body, release, nil
+}
+
+// parsed returns the request, or why it cannot be accepted.
+func parsed(r *http.Request, body []byte) (request *incomingwebhook.Request, bad *incomingwebhook.Refusal) {
+	if bad = incomingwebhook.CheckHead(r); bad != nil {
+		return nil, bad
 	}
-	return request, release, nil
+	fairness.Compute(body, func() { request, bad = incomingwebhook.Read(r.Header, body) })
+	return request, bad
+}
+
+// forwardIncoming forwards a request that names a Repository of Pipelines-as-Code as it is: also
+// one that Plumbline would not accept. It returns nil if this installation decides about the
+// request. Without a namespace, a Repository of this installation whose secret the request has
+// comes first.
+func (h *Handler) forwardIncoming(
+	ctx context.Context, r *http.Request, body []byte, request *incomingwebhook.Request,
+) *answer {
+	if !h.PipelinesAsCode.Runs() || r.Method != http.MethodPost || len(body) > incomingwebhook.MaxBodyBytes {
+		return nil
+	}
+	namespace, name := incomingwebhook.NameIn(r.URL.Query(), body)
+	theirs := ""
+	for _, repository := range NamedIn(h.PipelinesAsCode.Repositories)(name) {
+		if (namespace == "" || namespace == repository.Namespace) && theirs == "" && h.isTheirs(ctx, repository) {
+			theirs = repository.Namespace
+		}
+	}
+	if theirs == "" || namespace == "" && request != nil && h.isOurs(ctx, request) {
+		return nil
+	}
+	return h.forwardFor(ctx, r, body, theirs)
+}
+
+// isTheirs reports whether Pipelines-as-Code serves a Repository.
+func (h *Handler) isTheirs(ctx context.Context, repository *pacv1alpha1.Repository) bool {
+	if !h.PipelinesAsCode.Serves(repository.Namespace) {
+		return true
+	}
+	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+	return err == nil && h.ServedByPipelinesAsCode(ctx, canonical) != ""
+}
+
+// isOurs reports whether a request has the secret of a Repository that Pipelines-as-Code does not
+// serve.
+func (h *Handler) isOurs(ctx context.Context, request *incomingwebhook.Request) bool {
+	global, err := h.Services.GlobalRepository(ctx)
+	if err != nil || h.guesses.Exhausted(request, h.Clock.Now()) {
+		return false
+	}
+	found, _ := incomingwebhook.Find(request, h.Lookup.Named(request.Repository), global, h.Services)
+	return slices.ContainsFunc(found, func(n incomingwebhook.Named) bool { return !h.isTheirs(ctx, n.Repository) })
 }
 
 func unreadable(why *incomingwebhook.Refusal) *answer {

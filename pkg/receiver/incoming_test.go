@@ -339,3 +339,45 @@ func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 		t.Errorf("%+v", spec)
 	}
 }
+
+// A request for a Repository that Pipelines-as-Code serves goes there as it is. Without a
+// namespace, the secret of a Repository of ours comes first.
+func TestIncomingIsForwarded(t *testing.T) {
+	const legacy = "?repository=app&namespace=theirs&branch=main&pipelinerun=build&secret=x"
+	for name, c := range map[string]struct {
+		call
+		status    int
+		forwarded int64
+	}{
+		"their namespace":          {call{bearer: "x", body: asked(`"namespace": "theirs"`)}, 202, 1},
+		"query parameters":         {call{path: legacy, contentType: "text/plain"}, 202, 1},
+		"no namespace, our secret": {call{bearer: incomingSecret, body: asked()}, 202, 0},
+		"no namespace, another":    {call{bearer: "x", body: asked()}, 202, 1},
+		"our namespace":            {call{bearer: "x", body: asked(`"namespace": "ci"`)}, 401, 0},
+		"a name of nobody":         {call{bearer: "x", body: strings.Replace(asked(), "app", "gone", 1)}, 401, 0},
+		"GET":                      {call{method: "GET", path: legacy}, 405, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			e.rules("theirs", "app", "https://git.example/theirs/app")
+			o := e.besides("theirs", 202)
+			h := e.incoming()
+			h.Lookup.Named = receiver.NamedIn(e.served())
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, c.request())
+			if answer.Code != c.status || o.requests.Load() != c.forwarded {
+				t.Fatalf("answered %d %s, and %d were forwarded", answer.Code, answer.Body, o.requests.Load())
+			}
+			if c.forwarded == 1 && (o.body != c.body || o.target != "POST /incoming"+c.path ||
+				o.header.Get("Authorization") != c.request().Header.Get("Authorization")) {
+				t.Errorf("%s with %v: %s", o.target, o.header, o.body)
+			}
+			again := c.request()
+			again.Header.Set("Plumbline-Forwarded", "1")
+			answer = httptest.NewRecorder()
+			if h.ServeHTTP(answer, again); answer.Code != http.StatusLoopDetected {
+				t.Errorf("a forwarded request is answered %d", answer.Code)
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -131,6 +132,17 @@ func Read(header http.Header, body []byte) (*Request, *Refusal) {
 		return nil, refused
 	}
 	return out, nil
+}
+
+// NameIn returns the Repository that a request names, in its body or as Pipelines-as-Code also
+// reads it, in its query. The request may be one that Read refuses.
+func NameIn(query url.Values, body []byte) (namespace, name string) {
+	if name = query.Get(fieldRepository); name != "" {
+		return query.Get(fieldNamespace), name
+	}
+	var named struct{ Repository, Namespace string }
+	_ = json.Unmarshal(body, &named) // what cannot be read names none
+	return named.Namespace, named.Repository
 }
 
 // decode returns the fields of the body. Unknown ones are ignored, as in Pipelines-as-Code.
