@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"strings"
+	"time"
 
 	gh "github.com/google/go-github/v60/github"
 
@@ -19,6 +20,20 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/payload"
 	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
+
+// Locate returns what a delivery would say of a repository that the App is installed on: its ids,
+// its default branch, and the installation. Of the project it needs the owner, the name and the
+// URL. It is for commands that start without a delivery.
+func Locate(
+	ctx context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
+) (v1alpha1.Project, int64, error) {
+	s := &service{
+		options:   Options{Now: time.Now, UserAgent: "plumbline"},
+		transport: provider.NewTransport(provider.Limits{}),
+	}
+	located, err := s.locate(ctx, baseURL, p, c)
+	return located.Project, located.InstallationID, err
+}
 
 // locate implements provider.Provider.Locate. The App asks for its installation on the repository,
 // and mints a token for the repository's name that may only read metadata: the answer describes the
