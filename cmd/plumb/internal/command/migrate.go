@@ -3,6 +3,7 @@
 package command
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,10 +13,13 @@ import (
 
 // migrate is the group of commands that move a cluster from Pipelines-as-Code.
 func (p Process) migrate() *cobra.Command {
-	return group("migrate", "Move from Pipelines-as-Code, one namespace at a time", p.migrateStart())
+	return group("migrate", "Move from Pipelines-as-Code, one namespace at a time", p.migrateStart(), p.migrateNamespace())
 }
 
-const migratePoll = time.Second
+const (
+	migratePoll = time.Second
+	moveTimeout = 5 * time.Minute
+)
 
 // migrateFlags are those of all commands that move something.
 type migrateFlags struct {
@@ -61,5 +65,39 @@ func (p Process) migrateStart() *cobra.Command {
 	flags.StringVar(&s.AppSecret, "app-secret", defaultAppSecret, "`name` of Plumbline's Secret of the GitHub App")
 	flags.StringVar(&s.Global, "global-repository", "pipelines-as-code", "`name` of Plumbline's global Repository")
 	f.defineMigrate(c, 0)
+	return c
+}
+
+const migrateNamespaceLong = `Moves namespaces from Pipelines-as-Code to Plumbline, or back with --back.
+
+It changes serve-namespaces in ConfigMap plumbline, waits until Plumbline has claimed the URLs of the namespaces'
+Repositories, or released them, and prints what became of each. Pipelines-as-Code finishes its own runs; they are listed.
+It also lists the GitLab projects whose webhooks are to be changed.`
+
+const migrateNamespaceExample = `  plumb migrate namespace team-a team-b        # move two
+  plumb migrate namespace team-a --wait        # and wait for the runs of Pipelines-as-Code
+  plumb migrate namespace team-a --back        # move it back
+  plumb migrate namespace --all --cancel-queued`
+
+func (p Process) migrateNamespace() *cobra.Command {
+	f, n := &migrateFlags{}, &migrate.Namespaces{}
+	c := &cobra.Command{
+		Use: "namespace NAME...", Short: "Move namespaces to Plumbline, or back", Long: migrateNamespaceLong,
+		Example: migrateNamespaceExample,
+		RunE: func(c *cobra.Command, args []string) (err error) {
+			n.Names = slices.Clone(args)
+			if n.Migration, err = p.migration(f); err != nil {
+				return err
+			}
+			return n.Run(c.Context())
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&n.Back, "back", false, "move them back to Pipelines-as-Code")
+	flags.BoolVar(&n.All, "all", false, "all namespaces that have a Repository, or with --back all that have moved")
+	flags.BoolVar(&n.CancelQueued, "cancel-queued", false, "cancel the runs that wait in the queue of Pipelines-as-Code")
+	flags.BoolVar(&n.Wait, "wait", false, "wait until the runs of Pipelines-as-Code have finished")
+	f.defineMigrate(c, moveTimeout)
 	return c
 }
