@@ -35,6 +35,9 @@ type Provider struct {
 	// ("https://github.com"); a project on another host is refused before a credential is used. It
 	// makes no call.
 	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
+	// Identify returns the service's id of a project, of which URL, Owner and Name are needed;
+	// baseURL is as for Connect. It is for what no delivery has said.
+	Identify func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (int64, error)
 	// Metadata returns the labels and annotations of a PipelineRun for a check id that Put
 	// returned. The caller may change both maps. The values of the labels are valid label values.
 	Metadata func(id string) (labels, annotations map[string]string)

@@ -52,6 +52,7 @@ func New(o Options) provider.Provider {
 		Webhook:  delivery.Webhook{},
 		BaseURL:  BaseURL,
 		Connect:  s.connect,
+		Identify: s.identify,
 		Hooks:    s.hooks,
 		Metadata: metadata,
 		Reopens:  true, // a status that arrives after a finished one is another, newer status

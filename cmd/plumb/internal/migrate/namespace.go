@@ -153,12 +153,12 @@ func (n *Namespaces) choose(
 	n.Names = slices.Compact(slices.Sorted(slices.Values(n.Names)))
 	var wrong []error
 	for _, name := range n.Names {
-		if n.Back && slices.Contains(listed, name) {
-			continue // also if its Repositories, or itself, were deleted
-		}
 		if name == n.Namespace {
 			wrong = append(wrong, fmt.Errorf("namespace %s is Plumbline's own, which it always serves", name))
 			continue
+		}
+		if n.Back && slices.Contains(listed, name) {
+			continue // also if its Repositories, or itself, were deleted
 		}
 		if len(repositories[name]) > 0 {
 			continue
