@@ -43,6 +43,8 @@ const resync time.Duration = 0
 // Repositories in all namespaces.
 type cluster struct {
 	namespace string
+	// configMap is the name of the ConfigMap with the settings.
+	configMap string
 	client    versioned.Interface
 	// unverified makes the calls that unverified senders cause, with a rate limit of its own.
 	unverified versioned.Interface
@@ -67,7 +69,7 @@ type cluster struct {
 }
 
 // newCluster makes no call.
-func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (*cluster, error) {
+func newCluster(cfg *rest.Config, namespace, configMap string, logger *zap.SugaredLogger) (*cluster, error) {
 	client, err := versioned.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
@@ -88,10 +90,11 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	refresher := secrets.NewRefresher(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector, a Role that names the ConfigMap is enough.
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", configMap).String()
 	}
 	return &cluster{
 		namespace:   namespace,
+		configMap:   configMap,
 		client:      client,
 		unverified:  unverified,
 		kube:        kube,
@@ -211,7 +214,7 @@ func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 
 func (c *cluster) configure(object any) {
 	if cm, ok := object.(*corev1.ConfigMap); ok {
-		c.config.OnConfigChanged(cm)
+		c.config.OnConfigChanged(config.As(cm))
 	}
 }
 

@@ -84,11 +84,11 @@ func (p *parser) bad(key, problem, allowed string) {
 	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
 }
 
-// unknown reports keys that nothing reads, such as misspelt ones.
+// unknown reports keys that neither Plumbline nor Pipelines-as-Code reads, such as misspelt ones.
 func (p *parser) unknown() {
 	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
 	for _, key := range slices.Sorted(maps.Keys(p.data)) {
-		if !p.seen[key] && !strings.HasPrefix(key, "_") {
+		if _, foreign := PaCKey(key); !p.seen[key] && !foreign && !strings.HasPrefix(key, "_") {
 			p.bad(key, "this version does not read it", known)
 		}
 	}

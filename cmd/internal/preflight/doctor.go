@@ -46,6 +46,7 @@ func (c *Checker) Installation(app bool) []Check {
 		Check{"Services", c.services},
 		Check{"Git services of Repositories", c.repositoriesOfTeams},
 		Check{"Links to a console", c.dashboard},
+		Check{"Keys of the ConfigMap", c.ignoredKeys},
 		Check{"Pipelines-as-Code", c.pipelinesAsCode},
 	)
 }

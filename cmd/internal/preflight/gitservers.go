@@ -68,7 +68,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 		Remedy: fmt.Sprintf(
 			"list the hosts that may be called in git-allowed-hosts of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
 			c.Namespace,
-			config.Name,
+			c.configMap(),
 		),
 	})
 }
@@ -95,7 +95,7 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 
 // settings reads the ConfigMap; without one it returns the default. The processes log invalid keys.
 func (c *Checker) settings(ctx context.Context) (*config.Config, error) {
-	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.configMap(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return config.Default(), nil
 	}

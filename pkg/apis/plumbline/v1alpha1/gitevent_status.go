@@ -46,6 +46,10 @@ type GitEventStatus struct {
 	// that they are fixed; unset if the event has nothing to say there.
 	// +optional
 	Validation *CommentState `json:"validation,omitempty"`
+	// The comment on the pull request that lists its failed pipelines (comment_strategy
+	// "on_failure"); unset if the event has nothing to say there.
+	// +optional
+	Failures *CommentState `json:"failures,omitempty"`
 	// The steps that wait, and when each is retried.
 	// +optional
 	// +listType=map
