@@ -44,7 +44,7 @@ func (f *migrateFlags) defineMigrate(c *cobra.Command, timeout time.Duration) {
 func (p Process) migration(f *migrateFlags) (migrate.Migration, error) {
 	cluster, err := f.Connect()
 	return migrate.Migration{
-		Cluster: cluster, Namespace: f.system, Timeout: f.timeout, Poll: migratePoll, Out: p.Out,
+		Cluster: cluster, Namespace: f.system, ConfigMap: f.configMap, Timeout: f.timeout, Poll: migratePoll, Out: p.Out,
 	}, err
 }
 

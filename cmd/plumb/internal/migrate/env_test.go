@@ -69,7 +69,7 @@ func newEnv(t *testing.T, own ...runtime.Object) *env {
 	), own: ownfake.NewSimpleClientset(own...)}
 	e.Migration = Migration{
 		Cluster:   &kube.Cluster{Kube: e.kube, Own: e.own},
-		Namespace: system, Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
+		Namespace: system, ConfigMap: config.Name, Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
 	}
 	e.allow()
 	return e

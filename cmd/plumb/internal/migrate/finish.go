@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 const (
@@ -110,7 +111,7 @@ func (f *Finish) allMoved(ctx context.Context, pac *PaC) error {
 		return nil
 	}
 	if settings.Namespaces.Broken != "" {
-		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, config.Name, err)
+		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, f.ConfigMap, err)
 	}
 	repositories, err := (&Namespaces{Migration: f.Migration}).repositories(ctx)
 	if err != nil {
@@ -153,7 +154,7 @@ func finalized(run *pipelinev1.PipelineRun) bool { return slices.Contains(run.Fi
 // resultOf returns how a run has ended; nil if it has not. A run that is being deleted does not
 // finish any more.
 func resultOf(run *pipelinev1.PipelineRun) *v1alpha1.Result {
-	if result := status.ResultOf(run, nil, status.Links{}, status.Facts{}, 0); result != nil {
+	if result := status.ResultOf(run, nil, status.Links{}, diagnosis.Facts{}, 0); result != nil {
 		return result
 	}
 	if run.DeletionTimestamp != nil {
@@ -170,7 +171,7 @@ func (f *Finish) rights(pac *PaC, left *leftovers) []authorizationv1.ResourceAtt
 	const admission = "admissionregistration.k8s.io"
 	all := []authorizationv1.ResourceAttributes{
 		runs, get,
-		{Verb: "patch", Resource: "configmaps", Namespace: f.Namespace, Name: config.Name},
+		{Verb: "patch", Resource: "configmaps", Namespace: f.Namespace, Name: f.ConfigMap},
 		{Verb: "delete", Group: admission, Resource: "validatingwebhookconfigurations", Name: leftWebhook},
 	}
 	if len(left.namespaces) == 0 {
@@ -265,10 +266,10 @@ func (f *Finish) unrestrict(ctx context.Context) error {
 	case err != nil || !changed:
 		return err
 	case kept != "":
-		f.say("ConfigMap %s/%s: %s was removed. %s was edited and stays", f.Namespace, config.Name, keyPaC, keyNamespaces)
+		f.say("ConfigMap %s/%s: %s was removed. %s was edited and stays", f.Namespace, f.ConfigMap, keyPaC, keyNamespaces)
 	default:
 		f.say("ConfigMap %s/%s: %s and %s were removed. Plumbline serves every namespace",
-			f.Namespace, config.Name, keyPaC, keyNamespaces)
+			f.Namespace, f.ConfigMap, keyPaC, keyNamespaces)
 	}
 	return nil
 }

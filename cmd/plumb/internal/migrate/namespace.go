@@ -48,7 +48,7 @@ func (n *Namespaces) Run(ctx context.Context) error {
 		return err
 	}
 	if strings.TrimSpace(cm.Data[keyPaC]) == "" {
-		return fmt.Errorf("ConfigMap %s/%s has no %s: run plumb migrate start first", n.Namespace, config.Name, keyPaC)
+		return fmt.Errorf("ConfigMap %s/%s has no %s: run plumb migrate start first", n.Namespace, n.ConfigMap, keyPaC)
 	}
 	if err := n.pac(ctx); err != nil {
 		return err
@@ -186,7 +186,7 @@ func entries(value string) []string {
 
 // edit returns serve-namespaces after the move.
 func (n *Namespaces) edit(value string) (string, error) {
-	what := fmt.Sprintf("%s of ConfigMap %s/%s", keyNamespaces, n.Namespace, config.Name)
+	what := fmt.Sprintf("%s of ConfigMap %s/%s", keyNamespaces, n.Namespace, n.ConfigMap)
 	served := func(value string) (config.Namespaces, error) {
 		settings, err := config.New(map[string]string{keyNamespaces: value})
 		if err != nil {
@@ -228,7 +228,7 @@ func (n *Namespaces) edit(value string) (string, error) {
 // the Repositories.
 func (n *Namespaces) rights() []authorizationv1.ResourceAttributes {
 	all := []authorizationv1.ResourceAttributes{
-		{Verb: "patch", Resource: "configmaps", Namespace: n.Namespace, Name: config.Name},
+		{Verb: "patch", Resource: "configmaps", Namespace: n.Namespace, Name: n.ConfigMap},
 		{Verb: "list", Group: plumbline.GroupName, Resource: "repositoryclaims", Namespace: n.Namespace},
 	}
 	for _, name := range n.Names {
@@ -263,7 +263,7 @@ func (n *Namespaces) move(ctx context.Context) error {
 		return err
 	}
 	if changed {
-		n.say("ConfigMap %s/%s: %s was changed", n.Namespace, config.Name, keyNamespaces)
+		n.say("ConfigMap %s/%s: %s was changed", n.Namespace, n.ConfigMap, keyNamespaces)
 	}
 	return nil
 }

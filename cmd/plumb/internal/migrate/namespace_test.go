@@ -97,13 +97,19 @@ func TestNamespaceRefuses(t *testing.T) {
 		before func(e *env)
 		want   string
 	}{
-		"an unknown namespace":               {[]string{"tema"}, forward, nil, "namespace tema does not exist"},
-		"a namespace without a Repository":   {[]string{"empty"}, forward, nil, "namespace empty has no Repository"},
-		"each wrong name of several":         {[]string{"team-a", "tema", "empty"}, forward, nil, "nothing to move\nnamespace tema does not exist"},
-		"Plumbline's own namespace":          {[]string{system}, back, nil, "which it always serves"},
-		"no name":                            {nil, forward, nil, "or add --all"},
-		"names and --all":                    {[]string{"team-a"}, func(n *Namespaces) { n.All = true }, nil, "leave out their names"},
-		"flags for PaC's runs on a way back": {[]string{"team-a"}, func(n *Namespaces) { n.Back, n.Wait = true, true }, nil, "leave them out with --back"},
+		"an unknown namespace":             {[]string{"tema"}, forward, nil, "namespace tema does not exist"},
+		"a namespace without a Repository": {[]string{"empty"}, forward, nil, "namespace empty has no Repository"},
+		"each wrong name of several": {
+			[]string{"team-a", "tema", "empty"}, forward, nil, "nothing to move\nnamespace tema does not exist",
+		},
+		"Plumbline's own namespace": {[]string{system}, back, nil, "which it always serves"},
+		"no name":                   {nil, forward, nil, "or add --all"},
+		"names and --all": {
+			[]string{"team-a"}, func(n *Namespaces) { n.All = true }, nil, "leave out their names",
+		},
+		"flags for PaC's runs on a way back": {
+			[]string{"team-a"}, func(n *Namespaces) { n.Back, n.Wait = true, true }, nil, "leave them out with --back",
+		},
 		"a migration that has not started": {[]string{"team-a"}, forward, func(e *env) {
 			e.set("serve-namespaces", system)
 		}, "run plumb migrate start first"},

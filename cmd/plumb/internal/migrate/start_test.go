@@ -47,12 +47,12 @@ func theirs() []runtime.Object {
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: "pipelines-as-code"},
 			Data: map[string]string{
-				"application-name":                "Acme CI",
-				"error-log-snippet":               "true",
-				"remember-ok-to-test":             "maybe",
-				"tekton-dashboard-url":            "",
-				"bitbucket-cloud-check-source-ip": "true",
-				"custom-console-url":              "https://theirs.example.com",
+				"application-name":               "Acme CI",
+				"error-log-snippet":              "true",
+				"remember-ok-to-test":            "maybe",
+				"tekton-dashboard-url":           "",
+				"auto-configure-new-github-repo": "true",
+				"custom-console-url":             "https://theirs.example.com",
 			},
 		},
 	}
@@ -97,7 +97,7 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 		"https://hooks.example.com/",
 		"Copied to it: application-name",
 		"Not copied: key remember-ok-to-test",
-		"Not copied: key bitbucket-cloud-check-source-ip",
+		"Not copied: key auto-configure-new-github-repo",
 		"Not copied: key custom-console-url, which ConfigMap plumbline/plumbline has already",
 	)
 	if said := e.out.String(); strings.Contains(said, value) || strings.Contains(said, "Acme") ||
