@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/forward"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
@@ -277,9 +278,26 @@ func (c *cluster) options(s settings) receiver.Options {
 			Tombstones: plumbline.TombstonePages(c.namespace),
 			Timeout:    timeout,
 		},
-		Undelivered: c.undelivered.Ask,
-		Logger:      c.logger,
-		Clock:       clock.RealClock{},
-		Timeout:     timeout,
+		PipelinesAsCode: c.pipelinesAsCode(),
+		Undelivered:     c.undelivered.Ask,
+		Logger:          c.logger,
+		Clock:           clock.RealClock{},
+		Timeout:         timeout,
+	}
+}
+
+// pipelinesAsCode returns the Pipelines-as-Code that serves the other namespaces. Nothing is
+// forwarded to it before the receiver has read which namespaces and claims there are.
+func (c *cluster) pipelinesAsCode() receiver.PipelinesAsCode {
+	return receiver.PipelinesAsCode{
+		Forwarder: forward.New(func() string {
+			if !c.waits.served.Load() {
+				return ""
+			}
+			return c.config.Load().PipelinesAsCode.URL
+		}),
+		Runs:         func() bool { return c.config.Load().PipelinesAsCode.Runs() },
+		Serves:       func(namespace string) bool { return c.config.Load().Namespaces.Serve(namespace) },
+		Repositories: c.repositories().GetIndexer(),
 	}
 }

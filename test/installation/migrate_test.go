@@ -84,7 +84,8 @@ func migrates(t *testing.T, plumb tool) {
 	m.everyCall(ctx, func() { m.onlyOneServes(ctx) }, append(move, "--back")...)
 	m.served(ctx, m.Namespace)
 	shown := m.says(ctx, 0, append(move, "--cancel-queued")...)
-	for _, line := range []string{waiting + ": queued", held + ": running", "Cancelled PipelineRun " + m.team + "/" + waiting} {
+	cancelled := "Cancelled PipelineRun " + m.team + "/" + waiting
+	for _, line := range []string{waiting + ": queued", held + ": running", cancelled} {
 		if !strings.Contains(shown, line) {
 			t.Errorf("it does not say %q:\n%s", line, shown)
 		}

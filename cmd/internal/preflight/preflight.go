@@ -67,6 +67,8 @@ type Checker struct {
 	// fetch reads a path that is no object: discovery and schemas.
 	fetch func(ctx context.Context, path string) ([]byte, error)
 	want  *wanted
+	// onPurpose is the setting because of which Pipelines-as-Code runs, set by Run.
+	onPurpose string
 }
 
 // New returns a Checker with a client of its own, whose user agent names preflight. It makes no

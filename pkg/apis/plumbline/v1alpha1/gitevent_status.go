@@ -163,6 +163,11 @@ type Run struct {
 	// ConfigMap. Values from Secrets are left out.
 	// +optional
 	LinkParams map[string]string `json:"linkParams,omitempty"`
+	// True if the PipelineRun has neither the label nor the annotation
+	// pipelinesascode.tekton.dev/state, because Pipelines-as-Code runs next to Plumbline and
+	// adopts each PipelineRun that has them.
+	// +optional
+	WithoutState bool `json:"withoutState,omitempty"`
 	// The digest of the metadata that was last written to the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`
