@@ -20,7 +20,7 @@ func (p Process) migrate() *cobra.Command {
 
 const (
 	migratePoll = time.Second
-	moveTimeout = 5 * time.Minute
+	moveTimeout = 10 * time.Minute
 )
 
 // migrateFlags are those of all commands that move something.
