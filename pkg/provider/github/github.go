@@ -63,7 +63,7 @@ func New(o Options) provider.Provider {
 		Name:       Name,
 		Webhook:    delivery.Webhook{},
 		Connect:    s.connect,
-		Identify:   s.identify,
+		Identify:   identify,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
 		Annotates:  true,
