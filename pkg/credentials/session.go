@@ -84,24 +84,6 @@ func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	return client, err
 }
 
-// Identify sets the id of the event's project to the one that the Git service has for its name. It
-// is for an event that no delivery has caused.
-func (s *Session) Identify(ctx context.Context) error {
-	service, known := s.pool.options.Providers[s.event.Spec.Provider]
-	if !known {
-		return fault.Operatorf(reasonProviderUnknown, "this version serves no Git service %q", s.event.Spec.Provider)
-	}
-	base, credentials, err := s.authenticate(ctx, service)
-	if err != nil {
-		return err
-	}
-	id, err := service.Identify(ctx, base, s.event.Spec.Project, credentials)
-	if err == nil {
-		s.event.Spec.Project.ID = id
-	}
-	return err
-}
-
 // connectTo logs in.
 func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*provider.Client, error) {
 	spec := &s.event.Spec
@@ -110,6 +92,14 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 		return nil, err
 	}
 	credentials.Observe = s.observe
+	if spec.Incoming != nil && spec.Project.ID == 0 {
+		located, err := service.Locate(ctx, base, spec.Project, credentials)
+		if err != nil {
+			return nil, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
+		}
+		spec.Locate(&located)
+		credentials.InstallationID = located.InstallationID
+	}
 	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)

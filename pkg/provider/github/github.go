@@ -63,7 +63,7 @@ func New(o Options) provider.Provider {
 		Name:       Name,
 		Webhook:    delivery.Webhook{},
 		Connect:    s.connect,
-		Identify:   identify,
+		Locate:     s.locate,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
 		Annotates:  true,

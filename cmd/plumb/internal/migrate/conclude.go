@@ -105,23 +105,18 @@ func (f *Finish) asPaC(
 
 // conclude concludes the check of a run with its result, if it is open at the Git service.
 func (c *concluder) conclude(ctx context.Context, run *pipelinev1.PipelineRun, result *v1alpha1.Result) error {
-	event, identified, err := c.eventOf(run, result)
+	event, err := c.eventOf(run, result)
 	if err != nil {
 		return err
 	}
 	session := c.pool.Begin(event, c.settings)
 	defer session.End(false, false)
-	if !identified {
-		if err := session.Identify(ctx); err != nil {
-			return err
-		}
+	client, err := session.Connect(ctx) // it looks the project up if no delivery has said its id
+	if err != nil {
+		return err
 	}
 	if pull := event.Spec.PullRequest; pull != nil && pull.HeadProjectID == 0 {
 		pull.HeadProjectID = event.Spec.Project.ID
-	}
-	client, err := session.Connect(ctx)
-	if err != nil {
-		return err
 	}
 	id := run.Annotations[pipelinesascode.CheckRunID]
 	head := git.Head{
@@ -140,21 +135,21 @@ func (c *concluder) conclude(ctx context.Context, run *pipelinev1.PipelineRun, r
 	return nil
 }
 
-// eventOf returns an event that has only the end of a run left to report, and whether its project
-// has an id. It is not stored. Users of the namespace can change the run's annotations, so the
-// Repository, and the claim of its URL, decide where it is reported.
+// eventOf returns an event that has only the end of a run left to report. It is not stored. Users
+// of the namespace can change the run's annotations, so the Repository, and the claim of its URL,
+// decide where it is reported.
 func (c *concluder) eventOf(
 	run *pipelinev1.PipelineRun, result *v1alpha1.Result,
-) (event *v1alpha1.GitEvent, identified bool, err error) {
+) (*v1alpha1.GitEvent, error) {
 	said := run.Annotations
 	name := run.Namespace + "/" + said[pipelinesascode.Repository]
 	repository := c.repositories[name]
 	if repository == nil || !v1alpha1.SameURL(repository.Spec.URL, said[pipelinesascode.RepoURL]) {
-		return nil, false, fmt.Errorf("Repository %s is gone or has another URL now, and with it the right to report", name)
+		return nil, fmt.Errorf("Repository %s is gone or has another URL now, and with it the right to report", name)
 	}
 	claim, own := claimOf(c.claims, repository)
 	if !own {
-		return nil, false, fmt.Errorf("Plumbline does not serve Repository %s: see kubectl -n %s describe repository %s",
+		return nil, fmt.Errorf("Plumbline does not serve Repository %s: see kubectl -n %s describe repository %s",
 			name, repository.Namespace, repository.Name)
 	}
 	service := said[pipelinesascode.GitProvider]
@@ -162,12 +157,13 @@ func (c *concluder) eventOf(
 	case strings.HasPrefix(service, github.Name) && said[pipelinesascode.InstallationID] != "":
 		service = github.Name
 	case service != gitlab.Name:
-		return nil, false, fmt.Errorf("its status at %s was set without a GitHub App, which plumb cannot conclude", service)
+		return nil, fmt.Errorf("its status at %s was set without a GitHub App, which plumb cannot conclude", service)
 	}
-	event = &v1alpha1.GitEvent{
+	event := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Name: "left-" + string(run.UID)},
 		Spec: v1alpha1.GitEventSpec{
 			Provider:       service,
+			Incoming:       &v1alpha1.Incoming{}, // as for these requests, no delivery has said the project's id
 			InstallationID: number(said[pipelinesascode.InstallationID]),
 			Repository: v1alpha1.RepositoryReference{
 				Namespace: run.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
@@ -190,7 +186,7 @@ func (c *concluder) eventOf(
 		},
 	}
 	if bound := claim.Status.Bound; bound != nil && bound.RepositoryUID == repository.UID {
-		event.Spec.Project.ID, event.Spec.Project.OwnerID, identified = bound.ID, bound.OwnerID, true
+		event.Spec.Project.ID, event.Spec.Project.OwnerID = bound.ID, bound.OwnerID
 	}
 	if pull := number(said[pipelinesascode.PullRequest]); pull > 0 {
 		event.Spec.PullRequest = &v1alpha1.PullRequest{Number: pull}
@@ -198,7 +194,7 @@ func (c *concluder) eventOf(
 			event.Spec.PullRequest.HeadProjectID = number(said[pipelinesascode.SourceProjectID])
 		}
 	}
-	return event, identified, nil
+	return event, nil
 }
 
 // baseOf returns the web URL of a Repository's Git service.

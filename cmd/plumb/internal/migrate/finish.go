@@ -49,8 +49,6 @@ type Finish struct {
 // leftovers are PaC's runs that are not settled.
 type leftovers struct {
 	unfinished []*pipelinev1.PipelineRun
-	// finished is how many have PaC's finalizer or an open check.
-	finished int
 	// namespaces are those of runs whose checks may be open.
 	namespaces map[string]bool
 }
@@ -130,11 +128,8 @@ func (f *Finish) allMoved(ctx context.Context, pac *PaC) error {
 func (f *Finish) survey(ctx context.Context) (*leftovers, error) {
 	left := &leftovers{namespaces: map[string]bool{}}
 	return left, f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
-		switch {
-		case resultOf(run) == nil:
+		if ofPaC(run) && resultOf(run) == nil {
 			left.unfinished = append(left.unfinished, run)
-		case open(run) || finalized(run):
-			left.finished++
 		}
 		if open(run) {
 			left.namespaces[run.Namespace] = true
@@ -146,7 +141,7 @@ func (f *Finish) survey(ctx context.Context) (*leftovers, error) {
 // open reports whether the check of a run may be open. PaC marks a run as failed if it could not
 // report its end.
 func open(run *pipelinev1.PipelineRun) bool {
-	return run.Annotations[pipelinesascode.State] != pipelinesascode.StateCompleted
+	return ofPaC(run) && run.Annotations[pipelinesascode.State] != pipelinesascode.StateCompleted
 }
 
 func finalized(run *pipelinev1.PipelineRun) bool { return slices.Contains(run.Finalizers, finalizer) }
@@ -274,7 +269,8 @@ func (f *Finish) unrestrict(ctx context.Context) error {
 	return nil
 }
 
-// release concludes the checks of PaC's finished runs and removes its finalizer from them. A
+// release concludes the checks of PaC's finished runs and removes its finalizer from them, and from
+// runs of Plumbline that PaC has taken for its own. A
 // conclusion is written before the run is changed, so that a process that is killed between both
 // does both again.
 func (f *Finish) release(ctx context.Context, pac *PaC) error {
@@ -285,7 +281,7 @@ func (f *Finish) release(ctx context.Context, pac *PaC) error {
 	concluded, released, failed := 0, 0, 0
 	err = f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
 		result := resultOf(run)
-		if result == nil || !open(run) && !finalized(run) {
+		if ofPaC(run) && result == nil || !open(run) && !finalized(run) {
 			return nil
 		}
 		closes := open(run)

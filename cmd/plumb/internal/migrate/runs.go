@@ -20,8 +20,11 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
-// ofPaC selects PaC's PipelineRuns. Plumbline's have the same label, and one of their own.
-const ofPaC = pipelinesascode.ManagedByLabel + "=" + pipelinesascode.ManagedBy + ",!" + plumbline.EventLabel
+// managed selects the PipelineRuns of both products.
+const managed = pipelinesascode.ManagedByLabel + "=" + pipelinesascode.ManagedBy
+
+// ofPaC reports whether a PipelineRun is PaC's. Plumbline's have a label of their own.
+func ofPaC(run *pipelinev1.PipelineRun) bool { return run.Labels[plumbline.EventLabel] == "" }
 
 // page is how many PipelineRuns one call reads.
 const page = 200
@@ -30,10 +33,10 @@ func (m *Migration) runs(namespace string) dynamic.ResourceInterface {
 	return m.Cluster.Dynamic.Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")).Namespace(namespace)
 }
 
-// eachRun calls do for each of PaC's PipelineRuns in a namespace, "" for all. It lists them again
-// if the API server does not have the next page any more.
+// eachRun calls do for each PipelineRun of PaC and of Plumbline in a namespace, "" for all. It
+// lists them again if the API server does not have the next page any more.
 func (m *Migration) eachRun(ctx context.Context, namespace string, do func(*pipelinev1.PipelineRun) error) error {
-	options := metav1.ListOptions{LabelSelector: ofPaC, Limit: page}
+	options := metav1.ListOptions{LabelSelector: managed, Limit: page}
 	for {
 		list, err := m.runs(namespace).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
@@ -62,7 +65,7 @@ func (m *Migration) eachRun(ctx context.Context, namespace string, do func(*pipe
 func (m *Migration) unfinished(ctx context.Context, namespaces ...string) (all []*pipelinev1.PipelineRun, err error) {
 	for _, namespace := range namespaces {
 		err := m.eachRun(ctx, namespace, func(run *pipelinev1.PipelineRun) error {
-			if !run.IsDone() && run.DeletionTimestamp == nil {
+			if ofPaC(run) && !run.IsDone() && run.DeletionTimestamp == nil {
 				all = append(all, run)
 			}
 			return nil
