@@ -9,8 +9,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 )
 
-// A console has copied a running PipelineRun, and its event was deleted since. The copy says nothing
-// about the check, which a newer run of the same pipeline may have opened again.
+// A console has copied a running PipelineRun, and its event was deleted since. The copy says
+// nothing about the check, which a newer run of the same pipeline may have opened again.
 func TestCopiedPipelineRunClosesNoCheck(t *testing.T) {
 	t.Parallel()
 	original := resources.RunName("push-1", ".tekton/build.yaml", 0, "build")
