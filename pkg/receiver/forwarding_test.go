@@ -113,7 +113,8 @@ func TestForwardedRequestIsUnchanged(t *testing.T) {
 	if pac.body != string(d.body()) || pac.target != "POST /hook?a=b" || pac.requests.Load() != 1 {
 		t.Errorf("%d requests, %s: %s", pac.requests.Load(), pac.target, pac.body)
 	}
-	if pac.header.Get("X-Test-Signature") != r.Header.Get("X-Test-Signature") || pac.header.Get("Plumbline-Forwarded") == "" ||
+	if pac.header.Get("X-Test-Signature") != r.Header.Get("X-Test-Signature") ||
+		pac.header.Get("Plumbline-Forwarded") == "" ||
 		pac.header.Get("Idempotency-Key") != "key" ||
 		pac.header.Get("X-Of-This-Connection") != "" {
 		t.Errorf("headers %v", pac.header)
@@ -183,5 +184,30 @@ func TestForwardingToAReceiver(t *testing.T) {
 	e.pac = other.URL
 	if answer := e.send(e.replica(), push("k1").request()); answer.Code != http.StatusLoopDetected {
 		t.Errorf("answered %d", answer.Code)
+	}
+}
+
+// A request may name its Repository instead of a URL.
+func TestForwardNamedRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		unserved, namespace, repository string
+		want                            bool
+	}{
+		"not served":                    {"ci", "ci", "own", true},
+		"not served, in any namespace":  {"ci", "", "own", true},
+		"served":                        {"", "ci", "own", false},
+		"not served, another namespace": {"ci", "theirs", "own", false},
+		"not served, another name":      {"ci", "", "owner", false},
+	} {
+		e := webhookEnv(t)
+		pac := e.besides(c.unserved, http.StatusAccepted)
+		r := httptest.NewRequest(http.MethodPost, "/incoming", http.NoBody)
+		answered := e.both().ForwardNamed(t.Context(), r, []byte("{}"), c.namespace, c.repository)
+		if (answered != nil) != c.want || (pac.requests.Load() == 1) != c.want {
+			t.Errorf("%s: forwarded %d times", name, pac.requests.Load())
+		}
+		if c.want && pac.target != "POST /incoming" {
+			t.Errorf("%s: sent to %s", name, pac.target)
+		}
 	}
 }
