@@ -72,24 +72,24 @@ var errNoDefinition = errors.New("this cluster has no CustomResourceDefinition "
 func (m *Migration) read(ctx context.Context) (*operated, error) {
 	s := &operated{repositories: map[types.UID]types.NamespacedName{}}
 	var err error
-	if s.definition, err = m.get(ctx, definitions(), definitionName); err != nil {
+	if s.definition, err = m.object(ctx, definitions(), definitionName); err != nil {
 		return nil, err
 	}
 	if s.definition == nil {
 		return nil, errNoDefinition
 	}
-	if s.config, err = m.get(ctx, ofOperator("tektonconfigs"), configName); err != nil {
+	if s.config, err = m.object(ctx, ofOperator("tektonconfigs"), configName); err != nil {
 		return nil, err
 	}
 	s.choosePlatform()
-	pac, err := m.get(ctx, ofOperator("openshiftpipelinesascodes"), pacName)
+	pac, err := m.object(ctx, ofOperator("openshiftpipelinesascodes"), pacName)
 	if err != nil {
 		return nil, err
 	}
 	if pac != nil {
 		s.pac = pac.GetUID()
 	}
-	sets, err := m.list(ctx, ofOperator("tektoninstallersets"))
+	sets, err := m.objects(ctx, ofOperator("tektoninstallersets"))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (m *Migration) read(ctx context.Context) (*operated, error) {
 			s.sets = append(s.sets, set.GetName())
 		}
 	}
-	if s.items, err = m.list(ctx, repositories()); err != nil {
+	if s.items, err = m.objects(ctx, repositories()); err != nil {
 		return nil, err
 	}
 	for _, r := range s.items {
@@ -148,8 +148,8 @@ func (s *operated) owners() []metav1.OwnerReference {
 	})
 }
 
-// get reads an object without a namespace, nil if there is none.
-func (m *Migration) get(
+// object reads an object without a namespace, nil if there is none.
+func (m *Migration) object(
 	ctx context.Context,
 	of schema.GroupVersionResource,
 	name string,
@@ -164,8 +164,8 @@ func (m *Migration) get(
 	return object, nil
 }
 
-// list reads all objects of a kind in pages; none if the kind is not served.
-func (m *Migration) list(
+// objects reads all objects of a kind in pages; none if the kind is not served.
+func (m *Migration) objects(
 	ctx context.Context,
 	of schema.GroupVersionResource,
 ) (all []unstructured.Unstructured, err error) {

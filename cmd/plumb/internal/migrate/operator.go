@@ -208,20 +208,20 @@ func (o *Operator) deleteWebhook(ctx context.Context) error {
 
 // check returns an error if turning PaC off or on would lose deliveries or run them twice.
 func (o *Operator) check(ctx context.Context, s *operated) error {
-	cm, err := o.Cluster.Kube.CoreV1().ConfigMaps(o.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	cm, err := o.Cluster.Kube.CoreV1().ConfigMaps(o.Namespace).Get(ctx, o.ConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		o.say("Plumbline is not installed in namespace %s", o.Namespace)
 		return nil
 	}
 	if err != nil {
-		return kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", o.Namespace, config.Name), err)
+		return kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", o.Namespace, o.ConfigMap), err)
 	}
 	url := strings.TrimSpace(cm.Data[keyPaC])
 	if o.Back && url == "" && !s.enabled {
 		return fmt.Errorf("ConfigMap %[1]s/%[2]s has no %[3]s, so the watcher of Pipelines-as-Code would adopt Plumbline's "+
 			"PipelineRuns: set it first, then wait until the PipelineRuns from before have finished:\n"+
 			`  kubectl -n %[1]s patch configmap %[2]s --type=merge -p '{"data":{"%[3]s":"http://%[4]s.%[5]s.svc.cluster.local:8080"}}'`,
-			o.Namespace, config.Name, keyPaC, pacController, s.target())
+			o.Namespace, o.ConfigMap, keyPaC, pacController, s.target())
 	}
 	if o.Back || url == "" {
 		return nil
