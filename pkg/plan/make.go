@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
@@ -207,7 +208,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,
-			Addresses: p.Addresses,
+			Addresses: p.addresses(),
 			Web:       p.Web,
 			SHA:       made.DefinitionSHA,
 			Remote:    p.Config.Remote,
@@ -217,6 +218,14 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		})
 	}
 	return made, d.choose(ctx, made)
+}
+
+// addresses returns what reads web addresses for this event.
+func (p *planner) addresses() references.Addresses {
+	if p.OwnAddresses != nil && scope.Own(p.spec, p.Approval) {
+		return p.OwnAddresses
+	}
+	return p.Addresses
 }
 
 // commits returns a plan with the commits that it is made at.

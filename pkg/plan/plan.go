@@ -97,9 +97,11 @@ type Sources struct {
 	// served.
 	Serves func(ctx context.Context, event *v1alpha1.GitEventSpec) error
 	// Addresses and Web read web addresses in annotations. They may be nil when the configuration
-	// does not allow references.
-	Addresses references.Addresses
-	Web       references.Web
+	// does not allow references. OwnAddresses reads in place of Addresses for the repository's own
+	// code (scope.Own), and may read other repositories, too; nil is Addresses.
+	Addresses    references.Addresses
+	OwnAddresses references.Addresses
+	Web          references.Web
 	// Missing is called when the Git service shows nothing at one of its own web addresses. It
 	// returns when to retry, 0 to accept that nothing is there. nil accepts that at once.
 	Missing func(address string) (again time.Duration)

@@ -169,10 +169,11 @@ type Source interface {
 // Addresses reads other repositories of the service, with the event's credentials only.
 type Addresses interface {
 	// FileAt returns the file that a web address of the service shows, in any repository that the
-	// event's credentials cover or that is public. These are an Ignored fault, because the address
+	// event's credentials cover or that is public, or in one of the others, of which Covered has
+	// returned each. These are an Ignored fault, because the address
 	// can still be fetched without credentials: another host, a form that the service does not
 	// have, and a file that these credentials cannot find. A file that is too large is Invalid.
-	FileAt(ctx context.Context, address string) ([]byte, error)
+	FileAt(ctx context.Context, address string, others ...v1alpha1.Project) ([]byte, error)
 }
 
 // Tips reads which commit is the newest.
@@ -185,10 +186,14 @@ type Tips interface {
 
 // Tokens mints credentials for the pods of runs.
 type Tokens interface {
-	// CloneToken returns a token for one run: it reaches this one repository and has these
-	// permissions there, by the service's names, and no others. Each call mints a new token where
-	// the service can. Permissions that the service does not grant are an Operator fault.
-	CloneToken(ctx context.Context, permissions map[string]string) (Token, error)
+	// Covered returns the repositories that the App's installation covers: owner, name and ids. The
+	// list may be some minutes old. A service without Apps returns none.
+	Covered(ctx context.Context) ([]v1alpha1.Project, error)
+	// CloneToken returns a token for one run: it reaches this one repository and the others, of
+	// which Covered has returned each, and has these permissions there, by the service's names, and
+	// no others. Each call mints a new token where the service can. Permissions that the service
+	// does not grant are an Operator fault. A service without Apps ignores others.
+	CloneToken(ctx context.Context, permissions map[string]string, others ...v1alpha1.Project) (Token, error)
 	// RevokeToken revokes a token whose Own is true. A token that no longer works is no error.
 	RevokeToken(ctx context.Context, token string) error
 }

@@ -13,6 +13,7 @@ const (
 	RouteRepoInstallation = "installation.ofRepo"
 	RouteToken            = "installation.token"
 	RouteRevoke           = "installation.revoke"
+	RouteCovered          = "installation.repositories"
 	RouteRepo             = "repo.get"
 	RouteBranch           = "branches.get"
 	RouteCommit           = "commits.get"
@@ -115,6 +116,8 @@ func appRoutes() []route {
 		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
 		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token",
 			revokeToken},
+		{RouteCovered, "GET", "/installation/repositories", anyToken, "metadata", "read",
+			docs + "/apps/installations#list-repositories-accessible-to-the-app-installation", listCovered},
 		{RouteRepoInstallation, "GET", "/repos/{owner}/{repo}/installation", appJWT, "", "", docApps, getRepoInstallation},
 	}
 }

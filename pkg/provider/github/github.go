@@ -58,6 +58,7 @@ func New(o Options) provider.Provider {
 		limits:    recent.Map[limitKey, *limits.Mints]{Max: maxCached},
 		logins:    recent.Map[loginKey, *login]{Max: maxCached},
 		renewals:  recent.Map[paceKey, *renewals]{Max: maxCached},
+		covered:   recent.Map[paceKey, *covered]{Max: maxCached},
 	}
 	return provider.Provider{
 		Name:       Name,
@@ -77,6 +78,7 @@ type service struct {
 	limits    recent.Map[limitKey, *limits.Mints]
 	logins    recent.Map[loginKey, *login]
 	renewals  recent.Map[paceKey, *renewals]
+	covered   recent.Map[paceKey, *covered]
 	trees     provider.Trees
 }
 
@@ -104,12 +106,24 @@ type minterKey struct {
 func (s *service) connect(
 	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
-	api, err := apiURL(baseURL, p)
+	r, err := s.open(baseURL, p, c)
 	if err != nil {
 		return provider.Client{}, err
 	}
+	return provider.Client{
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
+		Annotator: r,
+	}, nil
+}
+
+// open returns one repository as the installation of the credentials sees it.
+func (s *service) open(baseURL string, p v1alpha1.Project, c provider.Credentials) (*repository, error) {
+	api, err := apiURL(baseURL, p)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkCredentials(p, c); err != nil {
-		return provider.Client{}, err
+		return nil, err
 	}
 	// The installation's administrator configures where GitHub is, not a tenant, so it may be at
 	// any address.
@@ -142,28 +156,25 @@ func (s *service) connect(
 	pace := s.paces.GetOrCreate(installation, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, limits.Of(api.Host))
 	})
-	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe},
-		CheckRedirect: provider.CheckRedirect,
-	})
+	caller := authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe}
+	client := gh.NewClient(&http.Client{Transport: &caller, CheckRedirect: provider.CheckRedirect})
 	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{
 		minter: tokens, base: base,
 		limit: s.limits.GetOrCreate(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
 	}
-	r := &repository{
-		client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID,
+	return &repository{
+		client: client, caller: caller, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID,
 		web: baseURL, reader: reader, trees: &s.trees,
-	}
-	return provider.Client{
-		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
-		Annotator: r,
+		covered: s.covered.GetOrCreate(installation, func() *covered { return &covered{} }),
+		open:    func(other v1alpha1.Project) (*repository, error) { return s.open(baseURL, other, c) },
 	}, nil
 }
 
 // repository is one repository as one installation sees it.
 type repository struct {
 	client      *gh.Client
+	caller      authenticated // what client calls with
 	runs        *runTokens
 	app         int64
 	owner, name string
@@ -171,13 +182,28 @@ type repository struct {
 	web         string // where the service shows its pages
 	reader      minterKey
 	trees       *provider.Trees
+	covered     *covered
+	// open returns another repository of the installation.
+	open func(other v1alpha1.Project) (*repository, error)
 }
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
-// CloneToken mints an installation token for this one repository and one run.
-func (r *repository) CloneToken(ctx context.Context, permissions map[string]string) (provider.Token, error) {
-	return r.runs.mint(ctx, permissions)
+// CloneToken mints an installation token for one run, for this repository and the others.
+func (r *repository) CloneToken(
+	ctx context.Context,
+	permissions map[string]string,
+	others ...v1alpha1.Project,
+) (provider.Token, error) {
+	reach := []int64{r.id}
+	for _, other := range others {
+		reach = append(reach, other.ID)
+	}
+	token, err := r.runs.mint(ctx, permissions, reach)
+	if err != nil && len(others) > 0 {
+		r.covered.forget() // the installation may have lost one of them
+	}
+	return token, err
 }
 
 // RevokeToken revokes a run's token.

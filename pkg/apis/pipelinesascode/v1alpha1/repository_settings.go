@@ -4,8 +4,10 @@ package v1alpha1
 
 // Settings changes how the repository's events are handled.
 type Settings struct {
-	// Not acted on by Plumbline. In Pipelines-as-Code: other repositories that the token of a run
-	// may read.
+	// Other repositories at GitHub that the token of a run reaches, and whose Tasks and Pipelines
+	// may be referred to: globs of owner/repo, each of which must match the URL of a Repository of
+	// this namespace. The administrator allows such lists in secret-github-app-token-scoped of the
+	// ConfigMap plumbline. Runs of forks and of approved commits do not get them.
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
 	// Permissions at GitHub that the token of a run gets in addition to reading the repository:

@@ -13,6 +13,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
@@ -33,8 +34,10 @@ type Step struct {
 	// Tekton reads PipelineRuns of Pipelines-as-Code, live, for /retest, /ok-to-test and /cancel.
 	Tekton tektonv1.PipelineRunsGetter
 	// Version is written to the version label of PipelineRuns.
-	Version       string
-	Owners        Owners
+	Version string
+	Owners  Owners
+	// Others finds the repositories besides its own that an event may read.
+	Others        scope.Resolver
 	Metrics       *metrics.Metrics
 	Cancellations Closings
 	// NotFound is what the Git service did not show.
@@ -110,6 +113,7 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	}
 	who := s.access(a, client)
 	sources := s.sources(a, client, who)
+	sources.OwnAddresses = &scoped{step: s, a: a, repository: repository, client: client}
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}

@@ -30,7 +30,7 @@ type answers struct {
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := answers{s, a}
 	return plan.Sources{
-		Source: client, History: client, Addresses: client, Web: s.Web,
+		Source: client, History: client, Addresses: unscoped{client}, Web: s.Web,
 		Access: who, Missing: q.missing, Secret: q.secret,
 		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
