@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// Name is the ConfigMap's name, in Plumbline's own namespace.
+// Name is the default name of the ConfigMap, in Plumbline's own namespace.
 const Name = "plumbline"
 
 // The keys of the ConfigMap. Those that PaC has keep its names, meanings and defaults.

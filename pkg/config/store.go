@@ -30,7 +30,7 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 		c, err := parse(cm.Data, s.Load())
 		c.Namespaces.own = cm.Namespace
 		if err != nil {
-			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, cm.Name, err)
+			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, nameOf(cm), err)
 		}
 		for _, line := range DescribeIgnored(cm.Data) {
 			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, cm.Name, line)

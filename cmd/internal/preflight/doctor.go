@@ -60,6 +60,9 @@ func (c *Checker) Prerequisites() []Check {
 	}
 }
 
+// Versions returns the checks of the versions of Kubernetes and Tekton.
+func (c *Checker) Versions() []Check { return []Check{c.First(), {"Tekton Pipelines", c.tekton}} }
+
 // as returns a Checker that checks the rights of a component's ServiceAccount.
 func (c *Checker) as(component Component) *Checker {
 	other := *c

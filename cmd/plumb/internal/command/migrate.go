@@ -12,7 +12,7 @@ import (
 
 // migrate is the group of commands that move a cluster from Pipelines-as-Code.
 func (p Process) migrate() *cobra.Command {
-	return group("migrate", "Move from Pipelines-as-Code, one namespace at a time", p.migrateStart())
+	return group("migrate", "Move from Pipelines-as-Code, one namespace at a time", p.migratePlan(), p.migrateStart())
 }
 
 const migratePoll = time.Second
