@@ -9,7 +9,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz"
-	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
@@ -54,6 +53,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	made.Answer = Answer{Command: p.repliedCommand(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority = p.spec, p.Approval, p.priority.value
 	made.EndsPending = p.Approval != nil || p.EndsPending
+	made.Own = authz.Own(p.spec, p.Approval)
 	return made, err
 }
 
@@ -222,7 +222,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 
 // addresses returns what reads web addresses for this event.
 func (p *planner) addresses() references.Addresses {
-	if p.OwnAddresses != nil && scope.Own(p.spec, p.Approval) {
+	if p.OwnAddresses != nil && authz.Own(p.spec, p.Approval) {
 		return p.OwnAddresses
 	}
 	return p.Addresses

@@ -42,8 +42,8 @@ const (
 // at most 120 columns wide.
 func larger() map[string]int {
 	return map[string]int{
-		"pkg/pipeline/resolve": 2950, "pkg/plan": 2900,
-		"pkg/provider/github": 3150, "pkg/provider/gitlab": 2850,
+		"pkg/pipeline/resolve": 2950, "pkg/plan": 2950,
+		"pkg/provider/github": 3300, "pkg/provider/gitlab": 2850,
 		"pkg/reconciler/repository": 2450,
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package scope decides which repositories the token of a run reaches at GitHub besides the event's
-// own, and whether a run is of the repository's own code. docs/github.md has the rules as a table.
+// own. Only the repository's own code (authz.OwnCode) gets them.
 //
 // A list of a Repository (settings.github_app_token_scope_repos) selects repositories whose URLs
 // its namespace owns, by the RepositoryClaims: a Repository object with the URL of another namespace
@@ -38,7 +38,8 @@ type Resolver struct {
 	Repositories paclisters.RepositoryLister
 }
 
-// Request is an event whose token may reach other repositories. The caller has checked OwnCode.
+// Request is an event whose token may reach other repositories. The caller has checked
+// authz.OwnCode.
 type Request struct {
 	Event *v1alpha1.GitEventSpec
 	// Repository is the event's, completed by the global one.

@@ -14,6 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
 	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
@@ -111,7 +112,7 @@ func (s Secrets) mayOf(
 ) (may, error) {
 	reading, _ := a.Config.RunToken(nil)
 	granted := may{permissions: reading}
-	if !scope.OwnCode(a.Event) {
+	if !authz.OwnCode(a.Event) {
 		return granted, nil
 	}
 	merged, err := a.Git.WithGlobal(ctx, repository)

@@ -13,7 +13,6 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
@@ -36,8 +35,11 @@ type Step struct {
 	// Version is written to the version label of PipelineRuns.
 	Version string
 	Owners  Owners
-	// Others finds the repositories besides its own that an event may read.
-	Others        scope.Resolver
+	// OwnAddresses reads web addresses for the repository's own code (plan.Sources has the
+	// contract).
+	OwnAddresses func(*attempt.Attempt, *pacv1alpha1.Repository, *provider.Client) interface {
+		FileAt(ctx context.Context, address string) ([]byte, error)
+	}
 	Metrics       *metrics.Metrics
 	Cancellations Closings
 	// NotFound is what the Git service did not show.
@@ -113,7 +115,7 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	}
 	who := s.access(a, client)
 	sources := s.sources(a, client, who)
-	sources.OwnAddresses = &scoped{step: s, a: a, repository: repository, client: client}
+	sources.OwnAddresses = s.OwnAddresses(a, repository, client)
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}

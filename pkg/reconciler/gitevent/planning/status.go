@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 )
@@ -52,7 +51,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	next.HeadSHA, next.DefinitionSHA = made.HeadSHA, made.DefinitionSHA
 	next.Reason, next.Message = made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
-	next.OwnHead = ownHead(&a.Event.Spec, made.Approval)
+	next.OwnHead = made.Own && ofPull(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, slices.Clone(made.Decisions)
 	return next
@@ -67,8 +66,7 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 	return ""
 }
 
-// ownHead reports whether a comment or a re-run is about a pull request from a branch of the
-// repository itself, and needed no approval.
-func ownHead(spec *v1alpha1.GitEventSpec, approval *v1alpha1.Approval) bool {
-	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil && scope.Own(spec, approval)
+// ofPull reports whether a comment or a re-run is about a pull request.
+func ofPull(spec *v1alpha1.GitEventSpec) bool {
+	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package scope
+package authz
 
 import "github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 

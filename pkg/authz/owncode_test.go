@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package scope
+package authz
 
 import (
 	"os"
@@ -15,7 +15,7 @@ import (
 // here.
 func TestOwnCodeIsTheTableOfThePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/github.md")
+	page, err := os.ReadFile("../../docs/github.md")
 	if err != nil {
 		t.Fatal(err)
 	}
