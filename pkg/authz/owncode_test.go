@@ -11,8 +11,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
-// The table of docs/github.md says which runs are of the repository's own code. Each row is an event
-// here.
+// The table of docs/github.md says which runs are of the repository's own code. Each row is an
+// event here.
 func TestOwnCodeIsTheTableOfThePage(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/github.md")

@@ -4,8 +4,8 @@
 // own. Only the repository's own code (authz.OwnCode) gets them.
 //
 // A list of a Repository (settings.github_app_token_scope_repos) selects repositories whose URLs
-// its namespace owns, by the RepositoryClaims: a Repository object with the URL of another namespace
-// owns nothing. A list of the administrator (secret-github-app-scope-extra-repos) selects
+// its namespace owns, by the RepositoryClaims: a Repository object with the URL of another
+// namespace owns nothing. A list of the administrator (secret-github-app-scope-extra-repos) selects
 // repositories of the installation.
 package scope
 

@@ -121,8 +121,8 @@ func (r *repository) pageOf(owner, name string) string {
 	return page
 }
 
-// among returns the other repository that an address is in, as its own events see it. It returns nil
-// if the address is in none.
+// among returns the other repository that an address is in, as its own events see it. It returns
+// nil if the address is in none.
 func (r *repository) among(at address, others []v1alpha1.Project) (*repository, error) {
 	for _, other := range others {
 		if strings.EqualFold(at.owner, other.Owner) && strings.EqualFold(at.name, other.Name) {

@@ -24,8 +24,8 @@ type addresses struct {
 	others     []v1alpha1.Project
 }
 
-// Addresses returns what reads web addresses for an event of the repository's own code. The Repository is
-// completed by the global one.
+// Addresses returns what reads web addresses for an event of the repository's own code. The
+// Repository is completed by the global one.
 func (s Secrets) Addresses(
 	a *attempt.Attempt,
 	repository *pacv1alpha1.Repository,
