@@ -78,18 +78,19 @@ func ownCodeEvents() map[string]*v1alpha1.GitEvent {
 // An event that is being planned and its record give the same answer.
 func TestOwnAgreesWithTheRecord(t *testing.T) {
 	t.Parallel()
+	own, fork := &v1alpha1.PullRequest{HeadProjectID: 1}, &v1alpha1.PullRequest{HeadProjectID: 2}
 	for name, test := range map[string]struct {
 		spec     v1alpha1.GitEventSpec
 		approval *v1alpha1.Approval
 		want     bool
 	}{
 		"a push":        {spec: v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"}, want: true},
-		"a branch":      {spec: v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{HeadProjectID: 1}}, want: true},
-		"a fork":        {spec: v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{HeadProjectID: 2}}},
+		"a branch":      {spec: v1alpha1.GitEventSpec{PullRequest: own}, want: true},
+		"a fork":        {spec: v1alpha1.GitEventSpec{PullRequest: fork}},
 		"a gone fork":   {spec: v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{}}},
 		"approved":      {spec: v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"}, approval: &v1alpha1.Approval{}},
-		"/test":         {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: &v1alpha1.PullRequest{HeadProjectID: 1}}, want: true},
-		"/test, a fork": {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: &v1alpha1.PullRequest{HeadProjectID: 2}}},
+		"/test":         {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: own}, want: true},
+		"/test, a fork": {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: fork}},
 		"on a commit":   {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, BaseRef: "refs/heads/main"}, want: true},
 		"of no ref":     {spec: v1alpha1.GitEventSpec{Rerun: &v1alpha1.Rerun{}}},
 	} {

@@ -92,6 +92,14 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 		return nil, err
 	}
 	credentials.Observe = s.observe
+	if spec.Incoming != nil && spec.Project.ID == 0 {
+		located, err := service.Locate(ctx, base, spec.Project, credentials)
+		if err != nil {
+			return nil, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
+		}
+		spec.Locate(&located)
+		credentials.InstallationID = located.InstallationID
+	}
 	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)

@@ -64,6 +64,7 @@ func New(o Options) provider.Provider {
 		Name:       Name,
 		Webhook:    delivery.Webhook{},
 		Connect:    s.connect,
+		Locate:     s.locate,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
 		Annotates:  true,

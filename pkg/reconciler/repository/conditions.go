@@ -161,7 +161,7 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	return strings.Join(all, " "), invalid
 }
 
-// scopeRefused returns an error if the Repository lists other repositories without being allowed to.
+// scopeRefused returns an error if the Repository lists other repositories and may not.
 func (r *Reconciler) scopeRefused(settings *pacv1alpha1.Settings) error {
 	if len(settings.GithubAppTokenScopeRepos) == 0 || !r.settings.Load().TokenScope.RefusesLists() {
 		return nil
