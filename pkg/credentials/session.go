@@ -66,7 +66,7 @@ func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 
 func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
-	service, known := s.pool.options.Providers[spec.Provider]
+	service, known := provider.For(s.pool.options.Providers, spec)
 	if !known {
 		return nil, fault.Operatorf(reasonProviderUnknown, "this version serves no Git service %q", spec.Provider)
 	}
@@ -106,7 +106,7 @@ func (s *Session) observe(a provider.CallResult) { s.pool.options.Calls.Observe(
 // event's: that of the global Repository, which other tenants use as well. It is false for a GitHub
 // App's credentials, which no run gets.
 func (s *Session) Shared() bool {
-	service := s.pool.options.Providers[s.event.Spec.Provider]
+	service, _ := provider.For(s.pool.options.Providers, &s.event.Spec)
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 

@@ -14,6 +14,7 @@ const (
 	reasonNotTheApp         = "NotTheApp"
 	reasonOtherHost         = "OtherHost"
 	reasonPanic             = "Panic"
+	reasonServedByWebhook   = "ServedByWebhook"
 	reasonTooLarge          = "TooLarge"
 	reasonTooManyUnverified = "TooManyUnverified"
 	reasonTooSlow           = "TooSlow"

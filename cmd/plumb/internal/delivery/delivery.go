@@ -63,7 +63,7 @@ func (d Delivery) Read() (Event, error) {
 	if err != nil {
 		return Event{}, d.unusable(service.Name, err)
 	}
-	event := Event{URL: origin.URL, Foreign: !origin.App && service.BaseURL == nil}
+	event := Event{URL: origin.URL, Foreign: !origin.App && service.BaseURL == nil && service.WithToken == nil}
 	event.Spec, err = service.Webhook.Decode(d.Header, d.Body)
 	if fault.Is(err, fault.Ignored) {
 		event.Ignored = err.Error()

@@ -34,6 +34,10 @@ type Service struct {
 	Token, Webhook SecretKey
 }
 
+// HasWebhook reports whether the Repository names a token and a webhook secret. Then its webhook is
+// served, and no App.
+func (s Service) HasWebhook() bool { return s.Token.Name != "" && s.Webhook.Name != "" }
+
 // CommentsOff reports whether results on GitLab are not written as comments. The Repository's own
 // settings come before those of the global one, which may be nil.
 func CommentsOff(own, global *Repository) bool {

@@ -53,7 +53,7 @@ type annotated struct {
 // unannotated returns the checks that the Git service shows with their logs, but without all of
 // their annotations. Each attempt of a run has its own log, and only the last one has a result.
 func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
-	if !s.Providers[a.Event.Spec.Provider].Annotates {
+	if service, _ := provider.For(s.Providers, &a.Event.Spec); !service.Annotates {
 		return nil
 	}
 	logs := map[string][]v1alpha1.SourceLine{}
