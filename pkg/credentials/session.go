@@ -91,7 +91,7 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	if err != nil {
 		return nil, err
 	}
-	credentials.Observe = s.observe
+	credentials.Observe, credentials.Expires = s.observe, s.noteExpiry()
 	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)

@@ -43,7 +43,7 @@ const (
 func larger() map[string]int {
 	return map[string]int{
 		"pkg/pipeline/resolve": 2950, "pkg/plan": 2900,
-		"pkg/provider/github": 3050, "pkg/provider/gitlab": 2850, "pkg/status": 3400,
+		"pkg/provider/github": 3500, "pkg/provider/gitlab": 2850, "pkg/status": 3400,
 		"pkg/reconciler/repository": 2450,
 	}
 }

@@ -75,6 +75,7 @@ func New(o Options) provider.Provider {
 			Metadata: metadata,
 			// GitHub signs the body.
 			SignsBody: true,
+			Comments:  true,
 			Reopens:   true, // GitHub shows the newest status, whatever it says
 		},
 	}

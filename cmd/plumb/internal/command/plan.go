@@ -178,7 +178,8 @@ func (w *planner) plan(
 		request.Web = web.New(web.Options{UserAgent: "plumbline/" + w.Version})
 	}
 	if event.Foreign {
-		w.note("the delivery is not from the GitHub App; in a cluster, Plumbline takes GitHub's deliveries from its App only")
+		w.note("the delivery is not from the GitHub App; in a cluster, Plumbline takes it only if the Repository names a " +
+			"token and a webhook secret (git_provider)")
 	}
 	result, err := planning.Make(ctx, request)
 	if err != nil {
