@@ -47,8 +47,8 @@ type Provider struct {
 	// Annotates is true if the service shows annotations on source lines. Then Client has an
 	// Annotator.
 	Annotates bool
-	// Comments is true if its checks have no room for the tasks and the log of a run. Then a comment on
-	// the pull request shows them.
+	// Comments is true if its checks have no room for the tasks and the log of a run. Then a
+	// comment on the pull request shows them.
 	Comments bool
 	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no
 	// call. It is nil for a service that has no Apps.

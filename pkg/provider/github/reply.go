@@ -54,8 +54,8 @@ func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comm
 }
 
 // ownComment returns the oldest comment on the pull request that begins with the mark and was
-// written by our account; nil if there is none. GitHub lists the oldest first. Comments of other users
-// may be large, so no page stays in memory.
+// written by our account; nil if there is none. GitHub lists the oldest first. Comments of other
+// users may be large, so no page stays in memory.
 func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
 	const what = "looking the reply up"
 	login, err := r.login(ctx)

@@ -33,10 +33,10 @@ const (
 // Put shows the check as a commit status. Its id is that of the run's first status: GitHub changes
 // no status, and shows the newest of a context.
 //
-// So the newest run wins, and later reports of a replaced run are dropped (I-8). A status belongs to
-// a run if its description ends with the run's name, because GitHub stores nothing else that
-// identifies it. A finished status is never reopened (I-7). The statuses of the commit are looked up
-// each time: another event may have posted one of this context.
+// So the newest run wins, and later reports of a replaced run are dropped (I-8). A status belongs
+// to a run if its description ends with the run's name, because GitHub stores nothing else that
+// identifies it. A finished status is never reopened (I-7). The statuses of the commit are looked
+// up each time: another event may have posted one of this context.
 func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check status.Check, _ bool) (string, error) {
 	want := makeStatus(check, check.ExternalID)
 	if err := provider.ValidateCheck(want.GetContext(), check); err != nil {
