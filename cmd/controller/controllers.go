@@ -16,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/injection/client"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -40,7 +41,7 @@ func (o *options) controllers() []injection.ControllerConstructor {
 	onGitLab := gitlab.New(gitlab.Options{UserAgent: userAgent})
 	console := &openshift.Console{}
 	providers := map[string]provider.Provider{onGitHub.Name: onGitHub, onGitLab.Name: onGitLab}
-	return []injection.ControllerConstructor{
+	return o.configured([]injection.ControllerConstructor{
 		gitevent.NewController(deps.Options{
 			Namespace:        namespace,
 			Version:          version,
@@ -84,7 +85,17 @@ func (o *options) controllers() []injection.ControllerConstructor {
 			Service:          onGitLab,
 			Claims:           claims,
 		})),
+	})
+}
+
+// configured has all controllers read the ConfigMap that the flag names.
+func (o *options) configured(all []injection.ControllerConstructor) []injection.ControllerConstructor {
+	for i, construct := range all {
+		all[i] = func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
+			return construct(ctx, config.Watching(cmw, o.configMap))
+		}
 	}
+	return all
 }
 
 // inBulk gives a controller clients of its own with the same limits. So an event does not wait

@@ -49,7 +49,8 @@ func main() {
 		cfg.QPS, cfg.Burst = defaultQPS, defaultBurst
 	}
 	checker, err := preflight.New(cfg, preflight.Options{
-		Component: preflight.Controller, Namespace: system.Namespace(), AppSecret: o.appSecret, Coexist: o.coexist,
+		Component: preflight.Controller, Namespace: system.Namespace(), AppSecret: o.appSecret, ConfigMap: o.configMap,
+		Coexist: o.coexist,
 	})
 	if err != nil {
 		log.Fatalf("Preparing the preflight: %v", err)

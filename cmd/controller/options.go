@@ -7,6 +7,7 @@ import (
 
 	"knative.dev/pkg/injection"
 
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
@@ -23,7 +24,7 @@ const defaultWorkers = 64
 type options struct {
 	workers, healthPort, mutexFraction int
 	coexist, preflight                 bool
-	appSecret, global                  string
+	appSecret, configMap, global       string
 	times                              deps.Times
 }
 
@@ -42,6 +43,7 @@ func (o *options) define(f *flag.FlagSet) {
 		"plumbline-github-app",
 		"name of the Secret with the GitHub App's credentials",
 	)
+	f.StringVar(&o.configMap, "config-map", config.Name, "name of the ConfigMap with Plumbline's settings")
 	f.StringVar(
 		&o.global,
 		"global-repository",

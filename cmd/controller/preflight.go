@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log"
 	"net/http"
 	"strings"
@@ -20,8 +19,7 @@ import (
 // retryEvery is how often waitForPaC reads an API server that does not respond.
 const retryEvery = 2 * time.Second
 
-// await returns when the controllers can work. It returns an error if Pipelines-as-Code certainly
-// runs in this cluster.
+// await returns when the controllers can work. The error is that of ctx.
 func await(ctx context.Context, checker *preflight.Checker, waits *waiting.List) error {
 	if err := waitForPaC(ctx, checker, waits); err != nil {
 		return err
@@ -29,15 +27,16 @@ func await(ctx context.Context, checker *preflight.Checker, waits *waiting.List)
 	return waits.ForDefinitions(ctx, checker)
 }
 
-// waitForPaC returns an error if Pipelines-as-Code certainly runs in this cluster. It waits while
-// the API server does not respond: an outage is a reason neither to start next to it nor to exit.
+// waitForPaC waits while Pipelines-as-Code runs in this cluster, and not on purpose. It also waits
+// while the API server does not respond: an outage is no reason to start next to it.
 func waitForPaC(ctx context.Context, checker *preflight.Checker, waits *waiting.List) error {
 	logged := ""
 	return wait.PollUntilContextCancel(ctx, retryEvery, true, func(ctx context.Context) (bool, error) {
 		findings, err := checker.RunningPaC(ctx)
+		var lines []string
 		for _, f := range findings {
 			if f.Fatal {
-				return false, fmt.Errorf("%s", f)
+				lines = append(lines, f.String())
 			}
 		}
 		if err != nil && err.Error() != logged {
@@ -45,9 +44,12 @@ func waitForPaC(ctx context.Context, checker *preflight.Checker, waits *waiting.
 			log.Printf("Looking for Pipelines-as-Code: %v", err)
 		}
 		if err != nil {
-			waits.Set("The API server does not answer")
+			lines = append(lines, "The API server does not answer")
 		}
-		return err == nil, nil
+		if len(lines) > 0 { // without any, the wait goes on with the definitions
+			waits.Set(lines...)
+		}
+		return len(lines) == 0, nil
 	})
 }
 

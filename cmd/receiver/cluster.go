@@ -27,6 +27,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/receiver"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/forward"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 	"github.com/plumbline-ci/plumbline/pkg/store/blob"
@@ -43,6 +44,8 @@ const resync time.Duration = 0
 // Repositories in all namespaces.
 type cluster struct {
 	namespace string
+	// configMap is the name of the ConfigMap with the settings.
+	configMap string
 	client    versioned.Interface
 	// unverified makes the calls that unverified senders cause, with a rate limit of its own.
 	unverified versioned.Interface
@@ -67,7 +70,7 @@ type cluster struct {
 }
 
 // newCluster makes no call.
-func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (*cluster, error) {
+func newCluster(cfg *rest.Config, namespace, configMap string, logger *zap.SugaredLogger) (*cluster, error) {
 	client, err := versioned.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("making the client: %w", err)
@@ -88,10 +91,11 @@ func newCluster(cfg *rest.Config, namespace string, logger *zap.SugaredLogger) (
 	refresher := secrets.NewRefresher(kube.CoreV1().ConfigMaps(namespace), clock.RealClock{}, logger)
 	one := func(o *metav1.ListOptions) {
 		// With the name as field selector, a Role that names the ConfigMap is enough.
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", config.Name).String()
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", configMap).String()
 	}
 	return &cluster{
 		namespace:   namespace,
+		configMap:   configMap,
 		client:      client,
 		unverified:  unverified,
 		kube:        kube,
@@ -211,7 +215,7 @@ func (c *cluster) settingsHandler() cache.ResourceEventHandler {
 
 func (c *cluster) configure(object any) {
 	if cm, ok := object.(*corev1.ConfigMap); ok {
-		c.config.OnConfigChanged(cm)
+		c.config.OnConfigChanged(config.As(cm))
 	}
 }
 
@@ -274,9 +278,26 @@ func (c *cluster) options(s settings) receiver.Options {
 			Tombstones: plumbline.TombstonePages(c.namespace),
 			Timeout:    timeout,
 		},
-		Undelivered: c.undelivered.Ask,
-		Logger:      c.logger,
-		Clock:       clock.RealClock{},
-		Timeout:     timeout,
+		PipelinesAsCode: c.pipelinesAsCode(),
+		Undelivered:     c.undelivered.Ask,
+		Logger:          c.logger,
+		Clock:           clock.RealClock{},
+		Timeout:         timeout,
+	}
+}
+
+// pipelinesAsCode returns the Pipelines-as-Code that serves the other namespaces. Nothing is
+// forwarded to it before the receiver has read which namespaces and claims there are.
+func (c *cluster) pipelinesAsCode() receiver.PipelinesAsCode {
+	return receiver.PipelinesAsCode{
+		Forwarder: forward.New(func() string {
+			if !c.waits.served.Load() {
+				return ""
+			}
+			return c.config.Load().PipelinesAsCode.URL
+		}),
+		Runs:         func() bool { return c.config.Load().PipelinesAsCode.Runs() },
+		Serves:       func(namespace string) bool { return c.config.Load().Namespaces.Serve(namespace) },
+		Repositories: c.repositories().GetIndexer(),
 	}
 }

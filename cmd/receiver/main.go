@@ -28,6 +28,7 @@ import (
 	"knative.dev/pkg/system"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/memory"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -56,6 +57,7 @@ type settings struct {
 	drainWait   time.Duration
 	apiWait     time.Duration
 	appSecret   string
+	configMap   string
 	global      string
 	preflight   bool
 	profiling   bool
@@ -100,6 +102,7 @@ func parse() (settings, *rest.Config) {
 		"plumbline-github-app",
 		"name of the Secret with the GitHub App's credentials, the same as for the controllers: they copy the webhook secret from it",
 	)
+	flag.StringVar(&s.configMap, "config-map", config.Name, "name of the ConfigMap with Plumbline's settings")
 	flag.StringVar(
 		&s.global,
 		"global-repository",
@@ -148,7 +151,9 @@ func newLogger() *zap.SugaredLogger {
 func newPreflight(s settings, cfg *rest.Config) (*preflight.Checker, error) {
 	return preflight.New(
 		cfg,
-		preflight.Options{Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret},
+		preflight.Options{
+			Component: preflight.Receiver, Namespace: system.Namespace(), AppSecret: s.appSecret, ConfigMap: s.configMap,
+		},
 	)
 }
 
@@ -188,7 +193,7 @@ func run(ctx context.Context, logger *zap.SugaredLogger, s settings, cfg *rest.C
 	if err := apicalls.Count(cfg, otel.GetMeterProvider()); err != nil {
 		return err
 	}
-	cluster, err := newCluster(cfg, system.Namespace(), logger)
+	cluster, err := newCluster(cfg, system.Namespace(), s.configMap, logger)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/internal/waiting"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // logEvery is how often what the receiver waits for is compared with what was logged.
@@ -68,7 +67,7 @@ func synced(informers []cache.SharedInformer) func() bool {
 
 // watchAll adds the caches of the receiver.
 func (c *cluster) watchAll() error {
-	settings := "ConfigMap " + c.namespace + "/" + config.Name
+	settings := "ConfigMap " + c.namespace + "/" + c.configMap
 	claims := c.own.Plumbline().V1alpha1().RepositoryClaims().Informer()
 	return errors.Join(
 		c.waits.watch(settings, c.configured, c.settings.Core().V1().ConfigMaps().Informer()),
@@ -104,7 +103,10 @@ func (c *cluster) waitsFor() (lines []string) {
 		}
 	}
 	if c.configured() && c.config.Load().Namespaces.Broken != "" {
-		lines = append(lines, "ConfigMap "+c.namespace+"/"+config.Name+": serve-namespaces is not valid, and the log says why")
+		lines = append(
+			lines,
+			"ConfigMap "+c.namespace+"/"+c.configMap+": serve-namespaces is not valid, and the log says why",
+		)
 	}
 	if !c.copies.Complete() {
 		lines = append(lines, "The copies of webhook secrets: the controllers have not made all of them. "+

@@ -11,7 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
 
-// Name is the ConfigMap's name, in Plumbline's own namespace.
+// Name is the default name of the ConfigMap, in Plumbline's own namespace.
 const Name = "plumbline"
 
 // The keys of the ConfigMap. Those that PaC has keep its names, meanings and defaults.
@@ -51,6 +51,7 @@ const (
 	keyCancelPulls      = "enable-cancel-in-progress-on-pull-requests"
 	keyCancelPushes     = "enable-cancel-in-progress-on-push"
 	keyServeNamespaces  = "serve-namespaces"
+	keyPipelinesAsCode  = "pipelines-as-code-url"
 	keyRetries          = "infrastructure-retries"
 	keyLogSnippet       = "error-log-snippet"
 	keyLogLines         = "error-log-snippet-number-of-lines"
@@ -151,6 +152,8 @@ type Config struct {
 	InfrastructureRetries int
 	// Namespaces are the namespaces whose Repositories are served.
 	Namespaces Namespaces
+	// PipelinesAsCode serves the other namespaces.
+	PipelinesAsCode PipelinesAsCode
 	// CancelInProgress says which older runs are cancelled where the author does not say.
 	CancelInProgress CancelInProgress
 	// LogSnippet says what checks show of the logs of failed steps.

@@ -32,6 +32,9 @@ func (n Namespaces) Serve(namespace string) bool {
 	return n.Broken == "" && (len(n.served) == 0 || match(n.served, namespace)) && !match(n.excluded, namespace)
 }
 
+// All reports whether the setting restricts nothing.
+func (n Namespaces) All() bool { return n.Broken == "" && len(n.served)+len(n.excluded) == 0 }
+
 // Leave reports whether the installation releases what it has of a namespace: it does not serve the
 // namespace, and the setting can be read.
 func (n Namespaces) Leave(namespace string) bool { return n.Broken == "" && !n.Serve(namespace) }

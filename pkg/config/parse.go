@@ -34,7 +34,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 		ShareGlobalToken: p.boolean(keyShareGlobal, standard.ShareGlobalToken, previous.ShareGlobalToken),
 		RunPermissions:   p.permissions(keyRunPermissions, previous.RunPermissions),
 		SkipPushOfPulls:  p.boolean(keySkipPushOfPulls, standard.SkipPushOfPulls, previous.SkipPushOfPulls),
-		GitHubURL:        p.origin(keyGitHubURL, standard.GitHubURL, previous.GitHubURL),
+		GitHubURL:        p.origin(keyGitHubURL, standard.GitHubURL, previous.GitHubURL, "https://github.example.com"),
 		SettledCap: p.integer(keySettledCap, limits{minimum: minSettledCap, maximum: maxSettledCap},
 			standard.SettledCap, previous.SettledCap),
 		Console: Console{
@@ -54,6 +54,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
 	c.Owners = p.owners()
 	c.Namespaces = p.namespaces(previous.Namespaces)
+	c.PipelinesAsCode = p.pipelinesAsCode(previous)
 	c.MembersMayRun = p.boolean(keyMembersMayRun, false, previous.MembersMayRun)
 	c.RequireApprovedSHA = p.boolean(keyRequireSHA, false, previous.RequireApprovedSHA)
 	c.RememberApprovals = p.boolean(keyRemember, false, previous.RememberApprovals)
@@ -83,11 +84,11 @@ func (p *parser) bad(key, problem, allowed string) {
 	p.errs = append(p.errs, fmt.Errorf("key %q: %s; allowed: %s", key, problem, allowed))
 }
 
-// unknown reports keys that nothing reads, such as misspelt ones.
+// unknown reports keys that neither Plumbline nor Pipelines-as-Code reads, such as misspelt ones.
 func (p *parser) unknown() {
 	known := strings.Join(slices.Sorted(maps.Keys(p.seen)), ", ")
 	for _, key := range slices.Sorted(maps.Keys(p.data)) {
-		if !p.seen[key] && !strings.HasPrefix(key, "_") {
+		if _, foreign := PaCKey(key); !p.seen[key] && !foreign && !strings.HasPrefix(key, "_") {
 			p.bad(key, "this version does not read it", known)
 		}
 	}
@@ -162,7 +163,7 @@ func (p *parser) retention(githubURL string, previous time.Duration) time.Durati
 const webURL = `an absolute URL that starts with "http://" or "https://", without user, query and fragment`
 
 // origin reads the web URL of a host, without a path.
-func (p *parser) origin(key, standard, previous string) string {
+func (p *parser) origin(key, standard, previous, example string) string {
 	v, ok := p.value(key)
 	if !ok {
 		return standard
@@ -172,7 +173,7 @@ func (p *parser) origin(key, standard, previous string) string {
 		problem = "it has a path"
 	}
 	if problem != "" {
-		p.bad(key, problem, webURL+` and path, like "https://github.example.com"`)
+		p.bad(key, problem, webURL+" and path, like "+strconv.Quote(example))
 		return previous
 	}
 	return u.Scheme + "://" + strings.ToLower(u.Host)

@@ -61,8 +61,9 @@ func (p *parser) hosts(key string, previous egress.Hosts) egress.Hosts {
 }
 
 var (
-	catalogKey = regexp.MustCompile(`^catalog-([0-9]+)-(id|name|url)$`)
-	catalogID  = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
+	catalogKey  = regexp.MustCompile(`^catalog-([0-9]+)-(id|name|url)$`)
+	catalogType = regexp.MustCompile(`^catalog-[0-9]+-type$`)
+	catalogID   = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*$`)
 )
 
 // catalogs reads catalog-N-id, -name and -url. A catalog with a missing or bad part keeps its

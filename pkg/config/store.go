@@ -19,7 +19,8 @@ type Store struct {
 }
 
 // NewStore returns a store to be filled by WatchConfigs. Each update with bad keys logs one error;
-// the bad keys keep their previous values. onAfterStore is called with the ConfigMap's name and the
+// the bad keys keep their previous values. It also logs the keys of Pipelines-as-Code that have no
+// effect. onAfterStore is called with the ConfigMap's name and the
 // *Config.
 func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
 	s := &Store{}
@@ -29,7 +30,10 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 		c, err := parse(cm.Data, s.Load())
 		c.Namespaces.own = cm.Namespace
 		if err != nil {
-			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, cm.Name, err)
+			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, nameOf(cm), err)
+		}
+		for _, line := range DescribeIgnored(cm.Data) {
+			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, cm.Name, line)
 		}
 		return c, nil
 	}

@@ -3,10 +3,12 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
 const (
@@ -46,6 +48,11 @@ func (p *planner) cancelAsRequested(ctx context.Context) (*Plan, error) {
 		made.Reason = v1alpha1.NothingToCancel
 	}
 	p.cancelsRun = running
+	if !p.Untrusted {
+		left, err := rerun.LeftToPaC(ctx, p.PaCRuns, p.Repository.Name, p.spec, p.command.Names)
+		made.Message = cmp.Or(left, made.Message)
+		return made, err
+	}
 	return made, nil
 }
 

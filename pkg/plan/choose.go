@@ -13,6 +13,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/match"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resolve"
+	"github.com/plumbline-ci/plumbline/pkg/plan/rerun"
 )
 
 // draft is the work on the pipelines of one event, and its runs so far.
@@ -27,7 +28,7 @@ type draft struct {
 	// named has the names of the pipelines that a command names, as in the definitions; nil for
 	// everything else.
 	named  map[string]bool
-	retest retest
+	retest rerun.Retest
 }
 
 // candidate is a definition that is not decided yet.
@@ -70,11 +71,11 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		return err
 	}
 	made.Disposition, made.Reason, made.Message = outcome(d.runs.started(), len(decisions))
-	if d.runs.started() == 0 && d.retest.skipped > 0 {
+	if d.runs.started() == 0 && d.retest.Skipped > 0 {
 		made.Reason, made.Message = "NothingToRetest", fmt.Sprintf(
 			"none of the %d pipelines for this event has a latest run on this commit that ended without success: "+
 				"a command that names one starts it anyway",
-			d.retest.skipped,
+			d.retest.Skipped,
 		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)

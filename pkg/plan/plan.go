@@ -152,6 +152,9 @@ type Past struct {
 	// RecordsOf returns the records of a subject (GitEventSpec.Subjects), oldest first, without the
 	// event itself.
 	RecordsOf func(ctx context.Context, subject string) ([]history.Record, error)
+	// PaCRuns returns PipelineRuns that Pipelines-as-Code (PaC) started in the Repository's namespace,
+	// the newest last. It is called at most once for an event. If it is nil, there are none.
+	PaCRuns func(ctx context.Context, of history.PaCRunsOf) ([]history.PaCRun, error)
 	// Cancels reports what a cancellation would cancel now. something is true if another event may
 	// have something to cancel, running if it has started a run that is not finished. If Cancels is
 	// nil, that is not known.

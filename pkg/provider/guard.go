@@ -101,7 +101,7 @@ func addressRefused(req *http.Request, err error) error {
 	return fault.Operatorf(
 		ReasonAddressRefused,
 		"%s is not called: %s. If it is your Git service, the administrator of Plumbline "+
-			"adds %s to git-allowed-hosts in the ConfigMap plumbline, and takes it from remote-refused-hosts if it is there",
+			"adds %s to git-allowed-hosts in Plumbline's ConfigMap, and takes it from remote-refused-hosts if it is there",
 		host,
 		why,
 		host,

@@ -16,6 +16,7 @@ import (
 const (
 	outcomeRecorded    = "recorded"
 	outcomeDuplicate   = "duplicate"
+	outcomeForwarded   = "forwarded"
 	outcomeIgnored     = "ignored"
 	outcomeRejected    = "rejected"
 	outcomeUnavailable = "unavailable"
@@ -35,6 +36,8 @@ type answer struct {
 	detail string
 	// delayed answers are sent late, so that their time does not show what was looked up.
 	delayed bool
+	// text is what Pipelines-as-Code has answered.
+	text string
 }
 
 func recorded(name string) *answer {
@@ -146,7 +149,13 @@ func (a answer) write(w http.ResponseWriter) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	body = append(body, '\n')
+	if a.outcome == outcomeForwarded {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("X-Content-Type-Options", "nosniff")
+		body = []byte(a.text)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if a.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((a.retryAfter+time.Second-1)/time.Second)))
 	}
@@ -154,7 +163,7 @@ func (a answer) write(w http.ResponseWriter) {
 		h.Set("Allow", http.MethodPost)
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(append(body, '\n')) // an error means that the client is gone
+	_, _ = w.Write(body) // an error means that the client is gone
 }
 
 // cut bounds text that may come from the sender.

@@ -62,6 +62,9 @@ type env struct {
 	budget    *quota.Ledger // shared by them
 	limits    quota.Limits
 	cached    receiver.View // empty by default: every look-up is live
+	// pac is where Pipelines-as-Code listens, empty if it does not run, and unserved the namespace
+	// that it serves.
+	pac, unserved string
 
 	// undelivered counts the calls of Options.Undelivered, unavailable the answers 503.
 	undelivered, unavailable atomic.Int64
@@ -158,13 +161,13 @@ func (e *env) replica() *receiver.Handler {
 		BaseURL:   func(string) string { return e.baseURL },
 		Secret:    secrets.AppSecret{Copies: e.copies(), Namespace: systemNamespace, Name: "plumbline-github-app"},
 		Lookup: receiver.Lookup{
-			Cached: e.cached, Live: receiver.LiveView(e.client, systemNamespace, 0),
-			Unverified:  receiver.LiveView(e.client, systemNamespace, 0),
-			Neighbours:  receiver.NeighboursIn(e.repositories()),
+			Cached: e.cached, Live: e.live(), Unverified: e.live(),
+			Neighbours:  receiver.NeighboursIn(e.served()),
 			CannotClaim: func(_, namespace string) bool { return namespace == e.barred },
 		},
 		Recorder: e.recorder(), Metrics: e.metrics, Logger: e.logger(), Clock: e.clock,
-		Undelivered: func() { e.undelivered.Add(1) },
+		PipelinesAsCode: e.pipelinesAsCode(),
+		Undelivered:     func() { e.undelivered.Add(1) },
 	}).AnswerUnverifiedAfter(time.Millisecond)
 }
 

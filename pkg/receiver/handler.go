@@ -44,7 +44,9 @@ type Options struct {
 	Services Services
 	Lookup   Lookup
 	Recorder eventRecorder
-	Metrics  *Metrics
+	// PipelinesAsCode serves the other namespaces, if it runs.
+	PipelinesAsCode PipelinesAsCode
+	Metrics         *Metrics
 	// Undelivered is called when a delivery was answered 503, so it must be sent again. It does not
 	// block.
 	Undelivered func()
@@ -133,9 +135,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.log(done, took)
 }
 
-// receive takes a request through its steps: claimed, verified, decoded, recorded. Each step takes
-// the value of the one before it, and returns the next value or an answer. A panic is answered 503:
-// one delivery that the code cannot handle is no reason to drop the connection without an answer.
+// receive takes a request through its steps: claimed, verified, decoded, recorded; or claimed and
+// forwarded. Each step takes the value of the one before it, and returns the next value or an
+// answer. A panic is answered 503: one delivery that the code cannot handle is no reason to drop
+// the connection without an answer.
 func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (done result) {
 	done.arrived = h.Clock.Now()
 	defer func() {
@@ -161,6 +164,9 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 	if err != nil {
 		return done.with(undecoded(err))
 	}
+	if answered := h.forward(ctx, r, body, claimed.Origin().URL, claimed.Origin().App); answered != nil {
+		return done.with(answered)
+	}
 	done.verified, refused = h.verify(ctx, claimed)
 	if refused != nil {
 		return done.with(refused)
@@ -175,6 +181,9 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 func (h *Handler) claimant(r *http.Request) (*provider.Provider, *answer) {
 	if r.Method != http.MethodPost {
 		return nil, rejected(http.StatusMethodNotAllowed, reasonMethodNotAllowed, "send deliveries with POST")
+	}
+	if loop := looped(r); loop != nil {
+		return nil, loop
 	}
 	claimant := delivery.Claimant(h.Providers, r.Header)
 	if claimant == nil {

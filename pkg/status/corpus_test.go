@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // leastCorpus is the least number of files in the corpus.
@@ -41,14 +43,14 @@ func TestVerdictsOnCorpus(t *testing.T) {
 			t.Errorf("%s does not say in its first line where it is from", file)
 		}
 		pr, taskRuns := corpusRun(t, file, string(data))
-		d := Diagnose(pr, taskRuns, Facts{})
-		result := ResultOf(pr, taskRuns, Links{}, Facts{}, 0)
+		d := diagnosis.Diagnose(pr, taskRuns, diagnosis.Facts{})
+		result := ResultOf(pr, taskRuns, Links{}, diagnosis.Facts{}, 0)
 		if result == nil || result.Verdict != d.Verdict || result.Cause != d.Cause ||
 			result.Outcome != v1alpha1.OutcomeFailed {
 			t.Errorf("%s: the result %+v is not that of the diagnosis %+v", file, result, d)
 		}
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |",
-			strings.TrimSuffix(filepath.Base(file), ".yaml"), d.Verdict, failedTitle(d.Verdict, d.Cause)))
+			strings.TrimSuffix(filepath.Base(file), ".yaml"), d.Verdict, diagnosis.Title(d.Verdict, d.Cause)))
 	}
 	golden(t, "verdicts", "| status | verdict | title |\n|---|---|---|\n"+strings.Join(lines, "\n"))
 }
@@ -69,4 +71,25 @@ func corpusRun(t *testing.T, file, data string) (pr *pipelinev1.PipelineRun, tas
 		}
 	}
 	return pr, taskRuns
+}
+
+// The verdict on a step that failed by itself stays the author's, although the Pod was ended later,
+// and a signal ended an earlier step whose failure is ignored.
+func TestPodDoesNotExcuseStepThatFailedByItself(t *testing.T) {
+	data, err := os.ReadFile("testdata/corpus/continued-step-killed.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pr, taskRuns := corpusRun(t, "continued-step-killed", string(data))
+	if diagnosis.NeedsPod(taskRuns[0]) {
+		t.Error("NeedsPod is true")
+	}
+	d := diagnosis.Diagnose(
+		pr,
+		taskRuns,
+		diagnosis.Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}},
+	)
+	if d.Verdict != v1alpha1.VerdictAuthor {
+		t.Errorf("%s: %s", d.Verdict, diagnosis.Title(d.Verdict, d.Cause))
+	}
 }

@@ -156,7 +156,7 @@ func TestDesiredOpen(t *testing.T) {
 			Queued,
 			"",
 			"waiting-git",
-			"The rate limit of GitHub is used up; the pipeline starts by itself when it is lifted. You don't need to do anything.",
+			"The rate limit of GitHub is reached; the pipeline starts by itself when it is lifted. You don't need to do anything.",
 		},
 		{"what its reader should know of the plan is repeated", RunState{Run: noted(created())}, "CI has Started", InProgress,
 			"", "noted", ""},

@@ -10,6 +10,8 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
 	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // Tekton's messages have names and revisions that authors choose.
@@ -22,7 +24,7 @@ func TestReportsMentionNoUser(t *testing.T) {
 	})
 	tr := &pipelinev1.TaskRun{}
 	tr.Status.SetCondition(pr.Status.GetCondition(apis.ConditionSucceeded))
-	text := ResultOf(pr, []*pipelinev1.TaskRun{tr}, Links{}, Facts{}, 0).Text
+	text := ResultOf(pr, []*pipelinev1.TaskRun{tr}, Links{}, diagnosis.Facts{}, 0).Text
 	outside := regexp.MustCompile(`(?s)<pre>.*?</pre>`).ReplaceAllString(text, "")
 	if found := regexp.MustCompile(`\B@\w+`).FindString(outside); found != "" || !strings.Contains(outside, "all") {
 		t.Errorf("%q is a mention in %s", found, outside)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // refusal is the data of created.md and invalid.md. Source is a link in Markdown, or empty.
@@ -26,9 +27,9 @@ func (in Input) refused(c *Check, run RunState) {
 	data := refusal{
 		Pipeline: plain(cmp.Or(run.Run.Pipeline, run.Run.Name)), Source: from.link(in), Words: block(words),
 	}
-	if who, advice := refuser(reason, words); who.kind != "" {
-		c.Title = fmt.Sprintf(titleRejected, visible(who.plain()))
-		data.Refuser = who.markdown()
+	if who, advice := diagnosis.Refuser(reason, words); who.Kind != "" {
+		c.Title = fmt.Sprintf(titleRejected, visible(who.String()))
+		data.Refuser = markdown(who)
 		data.Advice = fmt.Sprintf(advice, cmp.Or(data.Source, wordsDefinition))
 		c.Text = render("created.md", data)
 		return
@@ -87,4 +88,12 @@ func (s source) link(in Input) string {
 		return "`" + words + "`"
 	}
 	return "[" + words + "](" + page + ")"
+}
+
+// markdown returns the component that refused a run, for a sentence.
+func markdown(c diagnosis.Component) string {
+	if c.Name == "" {
+		return c.Kind
+	}
+	return c.Kind + " <b>" + plain(c.Name) + "</b>"
 }

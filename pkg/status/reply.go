@@ -118,10 +118,14 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
 	switch {
 	case event.Status.Disposition == v1alpha1.DispositionCancels:
+		format, left := replyCancels, ""
 		if plan.Reason == v1alpha1.NothingToCancel {
-			return fmt.Sprintf(replyNothingToCancel, of(plan.Cancels))
+			format = replyNothingToCancel
 		}
-		return fmt.Sprintf(replyCancels, of(plan.Cancels))
+		if plan.Message != "" && plan.Message != plan.Cancels.Why { // which runs are not cancelled
+			left = " " + quoted(message)
+		}
+		return fmt.Sprintf(format, of(plan.Cancels)) + left
 	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
 		return run.Unresolved && standsForPlan(&run)
 	}):

@@ -77,6 +77,11 @@ func TestReplies(t *testing.T) {
 		"reply-cancels": {commanded(1, "/cancel build", func(s *v1alpha1.GitEventStatus) {
 			s.Disposition, s.Plan.Cancels = v1alpha1.DispositionCancels, &v1alpha1.Cancellation{Names: []string{"build"}}
 		})},
+		"reply-left": {commanded(1, "/cancel", func(s *v1alpha1.GitEventStatus) {
+			ended("NothingToCancel", "Pipelines-as-Code started these before the move, and they are not cancelled: build-x7k2p. "+
+				"To cancel one, run tkn pipelinerun cancel NAME.")(s)
+			s.Disposition, s.Plan.Cancels = v1alpha1.DispositionCancels, &v1alpha1.Cancellation{Why: "member requested it"}
+		})},
 		"reply-several": {
 			commanded(2, "/test build", started("build")), commanded(9, "/cancel", func(s *v1alpha1.GitEventStatus) {
 				s.Disposition, s.Plan.Cancels = v1alpha1.DispositionCancels, &v1alpha1.Cancellation{}

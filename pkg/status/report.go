@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // report is what the body of a concluded check is made from.
@@ -21,7 +21,7 @@ type report struct {
 	pr       *pipelinev1.PipelineRun
 	taskRuns []*pipelinev1.TaskRun
 	links    Links
-	facts    Facts
+	facts    diagnosis.Facts
 	limit    int
 	outcome  v1alpha1.Outcome
 }
@@ -40,7 +40,7 @@ func (r *report) text(condition *apis.Condition) string {
 		Namespace: anchor(r.links.Namespace, r.pr.Namespace),
 		Run:       anchor(r.links.Run, r.pr.Name),
 		Archive:   archive(r.links.Archive, r.pr.Name),
-		Message:   r.bounded(pre(withoutHint(condition.Message, r.facts))),
+		Message:   r.bounded(pre(diagnosis.WithoutHint(condition.Message, r.facts))),
 	}
 	switch r.outcome {
 	case v1alpha1.OutcomeFailed:
@@ -82,7 +82,7 @@ func more(n int) string {
 // and an explanation.
 func (r *report) failure(condition *apis.Condition) string {
 	var parts []string
-	failing := r.failing()
+	failing := diagnosis.Failing(r.taskRuns)
 	if len(failing) > 0 {
 		first := failing[0]
 		c := first.Status.GetCondition(apis.ConditionSucceeded)
@@ -92,9 +92,9 @@ func (r *report) failure(condition *apis.Condition) string {
 		}
 		parts = append(parts,
 			fmt.Sprintf(textTaskFailed, r.bounded(line(r.label(first))), because),
-			"<pre>"+r.bounded(pre(withoutHint(c.Message, r.facts)))+"</pre>")
+			"<pre>"+r.bounded(pre(diagnosis.WithoutHint(c.Message, r.facts)))+"</pre>")
 		parts = append(parts, r.explanation(c)...)
-		if !fromControlPlane(c.Reason) {
+		if !diagnosis.FromControlPlane(c.Reason) {
 			parts = append(parts, r.logOf(first))
 		}
 		if others := r.names(failing[1:]); others != "" {
@@ -111,24 +111,24 @@ func (r *report) failure(condition *apis.Condition) string {
 // logOf returns where the whole log of a task is: at the console, or in the cluster.
 func (r *report) logOf(tr *pipelinev1.TaskRun) string {
 	if url := r.link(linkOf(tr)); isWeb(url) {
-		return fmt.Sprintf(textLogAt, anchor(url, r.bounded(taskName(tr))))
+		return fmt.Sprintf(textLogAt, anchor(url, r.bounded(diagnosis.TaskName(tr))))
 	}
 	return fmt.Sprintf(textLogCommand, line(tr.Namespace), line(tr.Name))
 }
 
 // brief returns why a run failed, unless the title says all: the first task that failed and its
 // words, or the run's own words if no task failed.
-func (r *report) brief(condition *apis.Condition, d Diagnosis) string {
-	if r.outcome != v1alpha1.OutcomeFailed || d.saysAll() {
+func (r *report) brief(condition *apis.Condition, d diagnosis.Diagnosis) string {
+	if r.outcome != v1alpha1.OutcomeFailed || d.SaysAll() {
 		return ""
 	}
 	of := ""
-	if failing := r.failing(); len(failing) > 0 {
+	if failing := diagnosis.Failing(r.taskRuns); len(failing) > 0 {
 		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
 	}
 	words := cmp.Or(
-		explain(condition.Reason, condition.Message, r.facts),
-		withoutHint(condition.Message, r.facts),
+		diagnosis.Explain(condition.Reason, condition.Message, r.facts),
+		diagnosis.WithoutHint(condition.Message, r.facts),
 		condition.Reason,
 	)
 	return shorten(strings.Join(strings.Fields(of+words), " "), "…", maxBrief)
@@ -136,12 +136,12 @@ func (r *report) brief(condition *apis.Condition, d Diagnosis) string {
 
 // ended is Tekton's last word on the run.
 func (r *report) ended(condition *apis.Condition) string {
-	message := r.bounded(line(withoutHint(condition.Message, r.facts)))
+	message := r.bounded(line(diagnosis.WithoutHint(condition.Message, r.facts)))
 	return "<p>The PipelineRun ended with <b>" + line(condition.Reason) + "</b>: " + message + "</p>"
 }
 
 func (r *report) explanation(c *apis.Condition) []string {
-	if text := explain(c.Reason, c.Message, r.facts); text != "" {
+	if text := diagnosis.Explain(c.Reason, c.Message, r.facts); text != "" {
 		return []string{"<p>" + r.bounded(line(text)) + "</p>"}
 	}
 	return nil
@@ -153,39 +153,6 @@ func (r *report) names(taskRuns []*pipelinev1.TaskRun) string {
 		names = append(names, line(r.label(tr)))
 	}
 	return strings.Join(names, ", ")
-}
-
-// failing lists the TaskRuns that made the run fail, the first to end first. Cancelled ones are a
-// consequence and count only if there is nothing else; a failure that the pipeline ignores does not
-// count.
-func (r *report) failing() []*pipelinev1.TaskRun {
-	var failed, cancelled []*pipelinev1.TaskRun
-	for _, tr := range r.taskRuns {
-		c := tr.Status.GetCondition(apis.ConditionSucceeded)
-		switch {
-		case !c.IsFalse() || c.Reason == pipelinev1.TaskRunReasonFailureIgnored.String():
-		case c.Reason == pipelinev1.TaskRunReasonCancelled.String():
-			cancelled = append(cancelled, tr)
-		default:
-			failed = append(failed, tr)
-		}
-	}
-	if len(failed) == 0 {
-		failed = cancelled
-	}
-	slices.SortStableFunc(failed, func(a, b *pipelinev1.TaskRun) int {
-		return earlier(endedAt(a), endedAt(b), a.Name, b.Name)
-	})
-	return failed
-}
-
-// endedAt returns when a TaskRun finished. Tekton gives those that end with
-// CreateContainerConfigError no completionTime.
-func endedAt(tr *pipelinev1.TaskRun) *metav1.Time {
-	if c := tr.Status.GetCondition(apis.ConditionSucceeded); tr.Status.CompletionTime == nil && !c.IsUnknown() {
-		return &c.LastTransitionTime.Inner
-	}
-	return tr.Status.CompletionTime
 }
 
 // bounded keeps one piece of HTML text from taking the whole report; it does not cut an entity in

@@ -14,7 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
+
+// podMessage is what Tekton v1.15.0 writes when a webhook on pods refuses connections and the
+// TaskRun refers to a Task.
+const podMessage = `failed to create task run pod "build-abc-build": Internal error occurred: failed calling webhook "pods.policy.example.com": failed to call webhook: Post "https://policy.policy.svc:443/pods?timeout=10s": dial tcp 10.96.0.9:443: connect: connection refused. Maybe missing or invalid Task ci/build`
 
 // reasons are all of Tekton v1.15.0's for a PipelineRun, and how a run ends that is False for it.
 func reasons() map[pipelinev1.PipelineRunReason]v1alpha1.Outcome {
@@ -69,7 +74,7 @@ func TestResultOfByReason(t *testing.T) {
 			"": "",
 		} {
 			t.Run(fmt.Sprintf("%s=%s", reason, status), func(t *testing.T) {
-				got := ResultOf(pipelineRun(succeeded(status, string(reason), "why")), nil, Links{}, Facts{}, 0)
+				got := ResultOf(pipelineRun(succeeded(status, string(reason), "why")), nil, Links{}, diagnosis.Facts{}, 0)
 				if want == "" {
 					if got != nil {
 						t.Fatalf("a run that has not ended has the result %+v", got)
@@ -101,17 +106,17 @@ func TestResultOfIgnoresSpecStatus(t *testing.T) {
 		for _, condition := range []corev1.ConditionStatus{corev1.ConditionUnknown, ""} {
 			pr := pipelineRun(succeeded(condition, "Running", ""))
 			pr.Spec.Status = asked
-			if got := ResultOf(pr, nil, Links{}, Facts{}, 0); got != nil {
+			if got := ResultOf(pr, nil, Links{}, diagnosis.Facts{}, 0); got != nil {
 				t.Errorf("spec.status=%s, Succeeded=%q: result %+v", asked, condition, got)
 			}
 		}
 		pr := pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded", ""))
 		pr.Spec.Status = asked
-		if got := ResultOf(pr, nil, Links{}, Facts{}, 0); got.Outcome != v1alpha1.OutcomeSucceeded {
+		if got := ResultOf(pr, nil, Links{}, diagnosis.Facts{}, 0); got.Outcome != v1alpha1.OutcomeSucceeded {
 			t.Errorf("spec.status=%s: a run that succeeded before has the outcome %s", asked, got.Outcome)
 		}
 	}
-	if got := ResultOf(pipelineRun(nil), nil, Links{}, Facts{}, 0); got != nil {
+	if got := ResultOf(pipelineRun(nil), nil, Links{}, diagnosis.Facts{}, 0); got != nil {
 		t.Errorf("a run without conditions has the result %+v", got)
 	}
 }
@@ -122,7 +127,7 @@ type textCase struct {
 	pr     *pipelinev1.PipelineRun
 	tasks  []*pipelinev1.TaskRun
 	links  Links
-	facts  Facts
+	facts  diagnosis.Facts
 }
 
 func TestResultOfText(t *testing.T) {
@@ -160,32 +165,32 @@ func TestResultOfText(t *testing.T) {
 	}
 	checkText(t, briefs, []textCase{
 		{"archived", "the report says where the run is after it was pruned", pipelineRun(succeeded(corev1.ConditionTrue,
-			"Succeeded", "ok")), []*pipelinev1.TaskRun{ok()}, archiveLinks(), Facts{}},
+			"Succeeded", "ok")), []*pipelinev1.TaskRun{ok()}, archiveLinks(), diagnosis.Facts{}},
 		{"succeeded", "a success is a table and nothing else", pipelineRun(succeeded(corev1.ConditionTrue, "Succeeded",
-			"ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), Facts{}},
+			"ok")), []*pipelinev1.TaskRun{ok()}, consoleLinks(), diagnosis.Facts{}},
 		{"failed", "a failure names the task that failed, with every kind of row in the order of their start", full,
-			[]*pipelinev1.TaskRun{late, cancelled, broken, ignored, running, ok()}, consoleLinks(), Facts{}},
+			[]*pipelinev1.TaskRun{late, cancelled, broken, ignored, running, ok()}, consoleLinks(), diagnosis.Facts{}},
 		{"no-console", "without a console there is no link",
-			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{broken}, Links{}, Facts{}},
+			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{broken}, Links{}, diagnosis.Facts{}},
 		{"no-taskruns", "without TaskRuns the text is Tekton's message", pipelineRun(succeeded(corev1.ConditionFalse,
 			"CouldntGetTask", "Pipeline ci/build can't be Run; it contains Tasks that don't exist")), nil, consoleLinks(),
-			Facts{}},
+			diagnosis.Facts{}},
 		{"pod-creation", "a pod that a webhook prevented is blamed on the webhook, and the Task is not",
 			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{},
-			Facts{TaskExists: map[string]bool{"build": true}}},
+			diagnosis.Facts{TaskExists: map[string]bool{"build": true}}},
 		{"pod-creation-no-task", "Tekton's guess is repeated if it is right",
 			failed("Tasks Completed: 1 (Failed: 1, Cancelled 0), Skipped: 0"), []*pipelinev1.TaskRun{pod}, Links{},
-			Facts{TaskExists: map[string]bool{"build": false}}},
+			diagnosis.Facts{TaskExists: map[string]bool{"build": false}}},
 		{"create-run-failed", "a TaskRun that could not be created is diagnosed from the run's condition",
 			pipelineRun(succeeded(corev1.ConditionFalse, "CreateRunFailed",
 				`admission webhook "policy.example.com" denied the request: no root`)), []*pipelinev1.TaskRun{ok()}, Links{},
-			Facts{}},
+			diagnosis.Facts{}},
 		{"timed-out", "cancelled tasks are named if nothing else failed", pipelineRun(succeeded(corev1.ConditionFalse,
 			"PipelineRunTimeout", `PipelineRun "build-abc" failed to finish within "1h0m0s"`)),
-			[]*pipelinev1.TaskRun{ok(), cancelled}, Links{}, Facts{}},
+			[]*pipelinev1.TaskRun{ok(), cancelled}, Links{}, diagnosis.Facts{}},
 		{"cancelled", "a cancelled run blames nobody", pipelineRun(succeeded(corev1.ConditionFalse, "Cancelled",
-			`PipelineRun "build-abc" was cancelled`)), []*pipelinev1.TaskRun{cancelled}, Links{}, Facts{}},
-		{"matrix", "TaskRuns of one matrix are told apart", failed("x"), []*pipelinev1.TaskRun{one, two}, Links{}, Facts{}},
+			`PipelineRun "build-abc" was cancelled`)), []*pipelinev1.TaskRun{cancelled}, Links{}, diagnosis.Facts{}},
+		{"matrix", "TaskRuns of one matrix are told apart", failed("x"), []*pipelinev1.TaskRun{one, two}, Links{}, diagnosis.Facts{}},
 		{
 			"hostile",
 			"names and messages cannot leave their place",
@@ -196,7 +201,7 @@ func TestResultOfText(t *testing.T) {
 				Task:    func(TaskLink) string { return "javascript:alert(1)" },
 				Archive: "javascript:alert(2)",
 			},
-			Facts{},
+			diagnosis.Facts{},
 		},
 	})
 }
@@ -236,7 +241,7 @@ func TestResultOfIsCut(t *testing.T) {
 		succeeded(corev1.ConditionFalse, "Failed", strings.Repeat("é&<", 5000))))
 	pr := pipelineRun(succeeded(corev1.ConditionFalse, "Failed", strings.Repeat("ü", 20000)))
 	for _, limit := range []int{2000, 2001, 2002, 2003, 4000, 32 << 10} {
-		result := ResultOf(pr, tasks, consoleLinks(), Facts{}, limit)
+		result := ResultOf(pr, tasks, consoleLinks(), diagnosis.Facts{}, limit)
 		switch {
 		case len(result.Text) > limit:
 			t.Errorf("limit %d: %d bytes", limit, len(result.Text))

@@ -37,15 +37,23 @@ func TestResultsPageHasAllTitles(t *testing.T) {
 	}
 }
 
-// constants returns the texts of the constants in sentences.go whose names have one of the
+// constants returns the texts of the constants in files of sentences whose names have one of the
 // prefixes.
 func constants(t *testing.T, prefixes ...string) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "sentences.go", nil, 0)
+	found := map[string]string{}
+	for _, file := range []string{"sentences.go", "diagnosis/sentences.go"} {
+		addConstants(t, found, file, prefixes)
+	}
+	return found
+}
+
+func addConstants(t *testing.T, found map[string]string, path string, prefixes []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]string{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		spec, is := n.(*ast.ValueSpec)
 		if !is {
@@ -63,5 +71,4 @@ func constants(t *testing.T, prefixes ...string) map[string]string {
 		}
 		return true
 	})
-	return found
 }

@@ -9,6 +9,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // summary prefixes words with the application and, if there is one, the pipeline.
@@ -26,7 +27,7 @@ func (in Input) conclude(c *Check, pipeline string, conclusion Conclusion) {
 	case Success:
 		c.Title, c.Summary = titleSuccess, in.summary(pipeline, saysSucceeded)
 	case Failure:
-		c.Title, c.Summary = titleFailed, in.summary(pipeline, saysFailed)
+		c.Title, c.Summary = diagnosis.Title("", ""), in.summary(pipeline, saysFailed)
 	case Skipped:
 		c.Title, c.Summary = titleDecided, in.summary(pipeline, saysDecided)
 	default:
@@ -44,7 +45,7 @@ func (in Input) ended(c *Check, run RunState) {
 	c.StartedAt, c.CompletedAt = result.StartedAt, result.CompletedAt
 	c.Text = result.Text
 	if c.Conclusion == Failure {
-		c.Title = failedTitle(result.Verdict, result.Cause)
+		c.Title = diagnosis.Title(result.Verdict, result.Cause)
 		c.Words = result.Brief
 		if result.Cause == "" { // the title says nothing
 			c.Words = cmp.Or(result.Brief, result.Message, result.Reason)

@@ -6,14 +6,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // unset stands for what is not known in the table.
@@ -27,7 +27,7 @@ const maxName = 256
 func (r *report) rows() []string {
 	taskRuns := slices.Clone(r.taskRuns)
 	slices.SortStableFunc(taskRuns, func(a, b *pipelinev1.TaskRun) int {
-		return earlier(a.Status.StartTime, b.Status.StartTime, r.label(a), r.label(b))
+		return diagnosis.Earlier(a.Status.StartTime, b.Status.StartTime, r.label(a), r.label(b))
 	})
 	rows, listed := []string{}, map[string]bool{}
 	for _, tr := range taskRuns {
@@ -67,8 +67,8 @@ func (r *report) link(task TaskLink) string {
 }
 
 func linkOf(tr *pipelinev1.TaskRun) TaskLink {
-	link := TaskLink{Name: taskName(tr), Pod: tr.Status.PodName}
-	if step := failedStep(&tr.Status); step != nil {
+	link := TaskLink{Name: diagnosis.TaskName(tr), Pod: tr.Status.PodName}
+	if step := diagnosis.FailedStep(&tr.Status); step != nil {
 		link.FailedStep = step.Name
 	}
 	return link
@@ -77,14 +77,14 @@ func linkOf(tr *pipelinev1.TaskRun) TaskLink {
 // label is what people know a TaskRun by: the display name and the name of its pipeline task, and
 // the TaskRun's own name where a matrix made several of one task.
 func (r *report) label(tr *pipelinev1.TaskRun) string {
-	name, shown, siblings := taskName(tr), "", 0
+	name, shown, siblings := diagnosis.TaskName(tr), "", 0
 	for _, child := range r.pr.Status.ChildReferences {
 		if child.Name == tr.Name {
 			shown = child.DisplayName
 		}
 	}
 	for _, other := range r.taskRuns {
-		if taskName(other) == name {
+		if diagnosis.TaskName(other) == name {
 			siblings++
 		}
 	}
@@ -95,10 +95,6 @@ func (r *report) label(tr *pipelinev1.TaskRun) string {
 		}
 	}
 	return display(shown, name)
-}
-
-func taskName(tr *pipelinev1.TaskRun) string {
-	return cmp.Or(tr.Labels[pipeline.PipelineTaskLabelKey], tr.Name)
 }
 
 func display(shown, name string) string {
@@ -150,17 +146,4 @@ func plural(n int, unit string) string {
 		return "1 " + unit
 	}
 	return fmt.Sprintf("%d %ss", n, unit)
-}
-
-// earlier orders by time, what has none last, then by name.
-func earlier(a, b *metav1.Time, nameA, nameB string) int {
-	switch {
-	case a.IsZero() && !b.IsZero():
-		return 1
-	case !a.IsZero() && b.IsZero():
-		return -1
-	case !a.IsZero() && !a.Equal(b):
-		return a.Compare(b.Time)
-	}
-	return strings.Compare(nameA, nameB)
 }

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"embed"
 	"html"
 	"regexp"
@@ -93,30 +94,12 @@ func anchor(url, words string) string {
 }
 
 // code makes words a Markdown code span, in which nothing is interpreted.
-func code(words string) string {
-	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
-	if words == "" {
-		return wordsNoReason
-	}
-	mark := fence(words, "`")
-	if strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") {
-		words = " " + words + " "
-	}
-	return mark + words + mark
-}
+func code(words string) string { return cmp.Or(text.Code(words), wordsNoReason) }
 
 // block makes words a Markdown code block, verbatim.
 func block(words string) string {
-	mark := fence(words, "```")
+	mark := text.Fence(words, "```")
 	return mark + "\n" + strings.Trim(strings.ToValidUTF8(words, "\uFFFD"), "\n") + "\n" + mark
-}
-
-// fence is least, made longer than any run of backticks in words.
-func fence(words, least string) string {
-	for strings.Contains(words, least) {
-		least += "`"
-	}
-	return least
 }
 
 // cutMark ends a text that was cut.

@@ -11,6 +11,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
 	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
 // waiting sets the check of a run that is not created yet: what it waits for, since when, and who
@@ -92,7 +93,7 @@ func (in Input) waitsFor(run RunState) (subject, cause string) {
 	wait, service := run.Wait, git.ServiceName(&in.Event.Spec)
 	switch wait.Reason {
 	case fault.ReasonQuota:
-		if name := quotaName(wait.Message); name != "" {
+		if name := diagnosis.QuotaName(wait.Message); name != "" {
 			return "quota " + name, fmt.Sprintf(waitQuotaNamed, name)
 		}
 		return "quota", waitQuota

@@ -22,7 +22,7 @@ func TestInternalGitServiceIsNotCalled(t *testing.T) {
 		if on == gitLab {
 			wait := env.awaitWaitReason(sha, "plan", "AddressRefused")
 			if wait.Class != "Operator" ||
-				!strings.Contains(wait.Message, "adds 127.0.0.1 to git-allowed-hosts in the ConfigMap plumbline") {
+				!strings.Contains(wait.Message, "adds 127.0.0.1 to git-allowed-hosts in Plumbline's ConfigMap") {
 				t.Errorf("it waits because of %s %s (%s), want what to set", wait.Class, wait.Reason, wait.Message)
 			}
 			env.awaitCredentialsCondition("False", "AddressRefused")

@@ -51,9 +51,12 @@ func rightConditions() []condition {
 			},
 		},
 		{
-			name:  "a right of the receiver is missing",
-			wreck: without("Role plumbline-receiver", "gitevents", "create"), receiver: true,
-			says: []string{"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline"},
+			name:     "a right of the receiver is missing",
+			wreck:    without("Role plumbline-receiver", "gitevents", "create"),
+			receiver: true,
+			says: []string{
+				"Role plumbline/plumbline-receiver does not let plumbline-receiver create gitevents.plumbline.dev in namespace plumbline",
+			},
 		},
 		{
 			name: "the rights of the preflight itself are missing",
@@ -103,7 +106,7 @@ func foreignConditions() []condition {
 			undo: func(ctx context.Context, t *testing.T) { removePaC(ctx, t, "pipelines-as-code") },
 			says: []string{
 				"Deployment pipelines-as-code/pipelines-as-code-watcher runs in this cluster and would adopt Plumbline's PipelineRuns",
-				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or start the controller with -coexist-with-pac",
+				"kubectl -n pipelines-as-code scale deployment pipelines-as-code-watcher --replicas=0, or run both with plumb migrate start",
 				"ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over from Pipelines-as-Code",
 				"kubectl delete validatingwebhookconfiguration validation.pipelinesascode.tekton.dev",
 			},
@@ -129,7 +132,10 @@ func foreignConditions() []condition {
 					service.Spec.Selector["pod-template-hash"] = "before"
 				})
 			},
-			says: []string{"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before", "kubectl apply -f config/500-services.yaml"},
+			says: []string{
+				"Service plumbline/plumbline-receiver selects no pod of Deployment plumbline-receiver by app.kubernetes.io/name=plumbline-receiver,pod-template-hash=before",
+				"kubectl apply -f config/500-services.yaml",
+			},
 		},
 		{
 			name: "a Service is missing",

@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // leftOver is the webhook configuration of a Pipelines-as-Code.
@@ -54,32 +55,50 @@ func removePaC(ctx context.Context, t *testing.T, namespace string) {
 		metav1.DeleteOptions{}))
 }
 
-// Next to a running Pipelines-as-Code a controller does not start, and says why. With the setting
-// to coexist, or next to one that is scaled to zero, it starts. When it starts it warns of every
-// other problem.
+// Next to a running Pipelines-as-Code a controller waits, and says why. Once the setting says that
+// it runs on purpose, the same process starts. With the flag, or next to one that is scaled to
+// zero, a controller starts at once. When it starts it warns of every other problem.
 func TestDoesNotStartNextToPipelinesAsCode(t *testing.T) {
 	const namespace, name = "tekton-pipelines", "pipelines-as-code-controller" // where the Tekton operator puts it
 	ctx := within(t)
 	runPaC(namespace, name)(ctx, t)
 	t.Cleanup(func() { removePaC(context.WithoutCancel(ctx), t, namespace) })
-	refused, err := shared.Controller(ctx, false)
+	waits, err := shared.Controller(ctx, false)
 	must(t, err)
-	if err := refused.Start(ctx); err == nil {
-		_ = refused.Kill()
-		t.Error("it starts beside Pipelines-as-Code")
+	t.Cleanup(func() { _ = waits.Kill() })
+	started := make(chan error, 1)
+	go func() { started <- waits.Start(ctx) }()
+	eventually(ctx, t, "the controller says what it waits for", func() error {
+		return printed(waits, "Waiting: Deployment "+namespace+"/"+name+" runs in this cluster")
+	})
+	select {
+	case err := <-started:
+		t.Errorf("it starts beside Pipelines-as-Code: %v", err)
+	default:
 	}
-	must(t, printed(refused, "Not starting: Deployment "+namespace+"/"+name+" runs in this cluster"))
 	requireStart(ctx, t, "-coexist-with-pac")
+	setPaCURL(ctx, t, "http://pac:8080")
+	must(t, <-started)
+	setPaCURL(ctx, t, "")
 	none := int32(0)
 	change(ctx, t, shared.Kube.AppsV1().Deployments(namespace), name,
 		func(d *appsv1.Deployment) { d.Spec.Replicas = &none })
-	started := requireStart(ctx, t)
+	next := requireStart(ctx, t)
 	for _, warning := range []string{
 		"the installation: ValidatingWebhookConfiguration validation.pipelinesascode.tekton.dev is left over",
 		"the installation: Service plumbline/plumbline-receiver selects no pod",
 	} {
-		eventually(ctx, t, "the controller warns", func() error { return printed(started, warning) })
+		eventually(ctx, t, "the controller warns", func() error { return printed(next, warning) })
 	}
+}
+
+// setPaCURL sets pipelines-as-code-url.
+func setPaCURL(ctx context.Context, t *testing.T, url string) {
+	t.Helper()
+	patch := fmt.Sprintf(`{"data":{"pipelines-as-code-url":%q}}`, url)
+	_, err := shared.Kube.CoreV1().ConfigMaps("plumbline").Patch(ctx, "plumbline", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{})
+	must(t, err)
 }
 
 // requireStart requires that a controller starts; it ends with the test.

@@ -16,6 +16,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 )
 
@@ -124,7 +125,7 @@ func (h *History) run(v cluster.Version) {
 		h.ends(v, &now)
 	}
 	run.end(&now)
-	run.marked = run.marked || now.Labels[pipelinesascode.State] == pipelinesascode.StateCompleted
+	run.marked = run.marked || resources.MarkedReported(now.Labels)
 	was := run.active
 	run.active = !now.IsPending() && !now.IsDone()
 	now.Spec, now.ManagedFields, now.Status.PipelineSpec, now.Status.Provenance = pipelinev1.PipelineRunSpec{}, nil, nil,

@@ -8,8 +8,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // dashboardService is the Service of each release of the Tekton Dashboard.
@@ -33,14 +31,14 @@ func (c *Checker) dashboard(ctx context.Context) []Finding {
 		}
 		return []Finding{
 			{
-				Object: fmt.Sprintf("ConfigMap %s/%s", c.Namespace, config.Name),
+				Object: fmt.Sprintf("ConfigMap %s/%s", c.Namespace, c.configMap()),
 				Problem: fmt.Sprintf(
 					"names no console, so that checks have no links to runs, but Ingress %s/%s leads to a Tekton Dashboard",
 					all.Items[i].Namespace,
 					all.Items[i].Name,
 				),
 				Remedy: fmt.Sprintf(`kubectl -n %s patch configmap %s --type=merge -p '{"data":{"tekton-dashboard-url":"%s"}}'`,
-					c.Namespace, config.Name, url),
+					c.Namespace, c.configMap(), url),
 			},
 		}
 	}

@@ -46,6 +46,7 @@ func (c *Checker) Installation(app bool) []Check {
 		Check{"Services", c.services},
 		Check{"Git services of Repositories", c.repositoriesOfTeams},
 		Check{"Links to a console", c.dashboard},
+		Check{"Keys of the ConfigMap", c.ignoredKeys},
 		Check{"Pipelines-as-Code", c.pipelinesAsCode},
 	)
 }
@@ -58,6 +59,9 @@ func (c *Checker) Prerequisites() []Check {
 		{"Pipelines-as-Code", c.pipelinesAsCode},
 	}
 }
+
+// Versions returns the checks of the versions of Kubernetes and Tekton.
+func (c *Checker) Versions() []Check { return []Check{c.First(), {"Tekton Pipelines", c.tekton}} }
 
 // as returns a Checker that checks the rights of a component's ServiceAccount.
 func (c *Checker) as(component Component) *Checker {

@@ -40,7 +40,16 @@ func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
 	if len(findings) != 0 {
 		return 1
 	}
-	if _, err := fmt.Fprintf(w, "Nothing is wrong with the installation in namespace %s.\n", c.Namespace); err != nil {
+	beside := ""
+	if c.onPurpose != "" {
+		beside = " Pipelines-as-Code may run next to it on purpose: " + c.onPurpose + "."
+	}
+	if _, err := fmt.Fprintf(
+		w,
+		"Nothing is wrong with the installation in namespace %s.%s\n",
+		c.Namespace,
+		beside,
+	); err != nil {
 		return 1
 	}
 	return 0

@@ -68,7 +68,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 		Remedy: fmt.Sprintf(
 			"list the hosts that may be called in git-allowed-hosts of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
 			c.Namespace,
-			config.Name,
+			c.configMap(),
 		),
 	})
 }
@@ -76,26 +76,36 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 // refusal returns why the Git service of a Repository is not called; nothing if it is called. It
 // names each host once.
 func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bool) []string {
+	host, err := NotCalled(r, reach)
+	if err == nil || named[host] {
+		return nil
+	}
+	named[host] = true
+	return []string{fmt.Sprintf("Repository %s/%s: %s", r.Namespace, r.Name, err)}
+}
+
+// NotCalled returns why the Git service that a Repository of a tenant names is not called, and its
+// host; nil if it is called. The addresses that the host resolves to are checked with each call.
+func NotCalled(r *pacv1alpha1.Repository, reach egress.Policy) (host string, why error) {
 	git := r.Spec.GitProvider
 	if git == nil || git.Secret == nil ||
 		git.Type == "github" && git.WebhookSecret == nil { // the App's server is set by the administrator
-		return nil
+		return "", nil
 	}
 	u, err := url.Parse(strings.TrimSpace(cmp.Or(git.URL, r.Spec.URL)))
-	if err != nil || u.Hostname() == "" || named[u.Host] {
-		return nil // the Repository's own condition reports an invalid URL
+	if err != nil || u.Hostname() == "" {
+		return "", nil // the Repository's own condition reports an invalid URL
 	}
 	_, err = reach.Name(u, false)
-	if why := (*egress.RefusedError)(nil); errors.As(err, &why) {
-		named[u.Host] = true
-		return []string{fmt.Sprintf("Repository %s/%s: %s", r.Namespace, r.Name, why)}
+	if refused := (*egress.RefusedError)(nil); errors.As(err, &refused) {
+		return u.Host, refused
 	}
-	return nil
+	return "", nil
 }
 
 // settings reads the ConfigMap; without one it returns the default. The processes log invalid keys.
 func (c *Checker) settings(ctx context.Context) (*config.Config, error) {
-	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.configMap(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return config.Default(), nil
 	}

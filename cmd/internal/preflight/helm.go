@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
@@ -16,6 +17,9 @@ import (
 // releaseAnnotation has the name of the release on each object that Helm installs.
 const releaseAnnotation = "meta.helm.sh/release-name"
 
+// loggingConfig is the ConfigMap of knative's logger.
+const loggingConfig = "plumbline-config-logging"
+
 // The files of config/ with the rights of both components.
 const (
 	clusterRoles = "config/210-clusterroles.yaml -f config/220-clusterrolebindings.yaml"
@@ -23,16 +27,19 @@ const (
 )
 
 // HelmRelease returns the Helm release that installed Plumbline in a namespace; empty if it was not
-// Helm. It reads the ConfigMap, which both components may list by its name.
+// Helm. It reads the ConfigMap, which both components may list by its name, or knative's, which the
+// chart installs also if something else writes the settings.
 func HelmRelease(ctx context.Context, kube kubernetes.Interface, namespace string) (string, error) {
-	named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, config.Name).String()}
-	list, err := kube.CoreV1().ConfigMaps(namespace).List(ctx, named)
-	if err != nil {
-		return "", err
-	}
-	for i := range list.Items {
-		if list.Items[i].Name == config.Name {
-			return list.Items[i].Annotations[releaseAnnotation], nil
+	for _, name := range []string{config.Name, loggingConfig} {
+		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+		list, err := kube.CoreV1().ConfigMaps(namespace).List(ctx, named)
+		if err != nil && (name == config.Name || !apierrors.IsForbidden(err)) {
+			return "", err
+		}
+		for i := 0; err == nil && i < len(list.Items); i++ {
+			if list.Items[i].Name == name {
+				return list.Items[i].Annotations[releaseAnnotation], nil
+			}
 		}
 	}
 	return "", nil

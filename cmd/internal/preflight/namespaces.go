@@ -13,7 +13,7 @@ import (
 )
 
 func (c *Checker) serveNamespaces() string {
-	return fmt.Sprintf("serve-namespaces in ConfigMap %s/%s", c.Namespace, config.Name)
+	return fmt.Sprintf("serve-namespaces in ConfigMap %s/%s", c.Namespace, c.configMap())
 }
 
 func (c *Checker) badNamespaces(settings *config.Config) Finding {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // Component is the component whose installation is checked: the name of its ServiceAccount.
@@ -41,9 +42,14 @@ type Options struct {
 	Namespace string
 	// AppSecret is the name of the Secret with the GitHub App's credentials.
 	AppSecret string
+	// ConfigMap is the name of the ConfigMap with the settings; empty means the default.
+	ConfigMap string
 	// Coexist means that a running Pipelines-as-Code is intended, and no finding.
 	Coexist bool
 }
+
+// configMap is the name of the ConfigMap with the settings.
+func (o Options) configMap() string { return cmp.Or(o.ConfigMap, config.Name) }
 
 // The time limits of one call and of all of them.
 const (
@@ -61,6 +67,8 @@ type Checker struct {
 	// fetch reads a path that is no object: discovery and schemas.
 	fetch func(ctx context.Context, path string) ([]byte, error)
 	want  *wanted
+	// onPurpose is the setting because of which Pipelines-as-Code runs, set by Run.
+	onPurpose string
 }
 
 // New returns a Checker with a client of its own, whose user agent names preflight. It makes no
@@ -137,7 +145,7 @@ func refused(err error) bool {
 func (c *Checker) others(ctx context.Context) []Finding {
 	checks := []func(context.Context) []Finding{c.definitions, c.tekton, c.rights}
 	if c.Component == Controller {
-		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.pipelinesAsCode)
+		checks = append(checks, c.secret, c.services, c.repositoriesOfTeams, c.ignoredKeys, c.pipelinesAsCode)
 	} else {
 		checks = append(checks, c.copies, c.excess)
 	}

@@ -82,6 +82,8 @@ func TestSchemaRefuses(t *testing.T) {
 		"replicas that are no number":     {"controller: {replicas: two}", []string{"/controller/replicas"}},
 		"an unknown resource section":     {"controller: {resources: {limit: {}}}", []string{"/controller/resources", "'limit'"}},
 		"a Secret and inline credentials": {`github: {existingSecret: s, app: {id: 1, privateKey: k, webhookSecret: w}}`, []string{"/github/app"}},
+		"a ConfigMap and settings":        {`{existingConfigMap: c, settings: {application-name: x}}`, []string{"/settings"}},
+		"a controller URL without scheme": {`pipelinesAsCode: {info: {controllerURL: a.example}}`, []string{"/pipelinesAsCode/info/controllerURL"}},
 		"incomplete inline credentials":   {"github: {app: {id: 1}}", []string{"/github/app", "'privateKey'"}},
 		"an Ingress without a host":       {"ingress: {enabled: true}", []string{"/ingress/host"}},
 		"a HTTPRoute without a parent":    {"gateway: {enabled: true, host: a}", []string{"/gateway/parentRefs"}},
@@ -291,5 +293,34 @@ controller: {extraEnv: [{name: SSL_CERT_DIR, value: /certs}, {name: POD_NAME, va
 	}
 	if len(got["SYSTEM_NAMESPACE"]) != 1 {
 		t.Errorf("SYSTEM_NAMESPACE is there %d times", len(got["SYSTEM_NAMESPACE"]))
+	}
+}
+
+// Konflux's build-service makes the address of Pipelines-as-Code of the Service's name, its
+// namespace and the port http-listener, else 80: getInternalPaCEndpoint in konflux-ci/build-service,
+// internal/controller/component_build_controller_pac.go.
+func TestNamesOfPipelinesAsCode(t *testing.T) {
+	all := "pipelinesAsCode: {service: {enabled: true}, info: {enabled: true}"
+	spec := func(in objects, name string) map[string]any { return in["Service "+name]["spec"].(map[string]any) }
+	own := spec(rendered(t, "-f", values(t, all+"}")), "plumbline/pipelines-as-code-controller")
+	receiver := spec(manifests(t), "plumbline/plumbline-receiver")
+	if diff := cmp.Diff(receiver["selector"], own["selector"]); diff != "" {
+		t.Errorf("the alias in Plumbline's namespace selects other pods:\n%s", diff)
+	}
+	if port := at(t, own, "ports", 0).(map[string]any); port["name"] != "http-listener" || port["targetPort"] != "http" {
+		t.Errorf("the port of the alias is %v", port)
+	}
+	elsewhere := rendered(t, "-f", values(t, all+", namespace: openshift-pipelines}"))
+	alias := spec(elsewhere, "openshift-pipelines/pipelines-as-code-controller")
+	if alias["type"] != "ExternalName" || alias["externalName"] != "plumbline-receiver.plumbline.svc.cluster.local" {
+		t.Errorf("the alias is %v", alias)
+	}
+	// DNS translates the name only: the port has to be one of the Service that it leads to.
+	if got, want := at(t, alias, "ports", 0, "port"), at(t, receiver, "ports", 0, "port"); got != want {
+		t.Errorf("the alias has port %v, and Service plumbline-receiver has %v", got, want)
+	}
+	binding := elsewhere["RoleBinding openshift-pipelines/pipelines-as-code-info"]
+	if subject := at(t, binding, "subjects", 0).(map[string]any); subject["namespace"] != nil {
+		t.Errorf("a group has no namespace: %v", subject)
 	}
 }

@@ -17,6 +17,11 @@ const (
 	// InstallationLabel on a PipelineRun or Secret is the namespace of the Plumbline installation
 	// that created it.
 	InstallationLabel = GroupName + "/installation"
+	// ReportedLabel on a PipelineRun is Reported once the Git service has accepted its final report,
+	// if it has no label pipelinesascode.tekton.dev/state.
+	ReportedLabel = GroupName + "/reported"
+	// Reported is the value of ReportedLabel.
+	Reported = "true"
 	// RunKeyAnnotation on a PipelineRun is its idempotency key:
 	// <namespace>/<GitEvent>/<file>#<document>. An object with the planned name and this key is
 	// Plumbline's, whichever process created it. With another key it is foreign (C10).

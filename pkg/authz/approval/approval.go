@@ -84,8 +84,8 @@ func WrongCommit(sha, head string) (why string) {
 // Two heads in the same second have no order: then neither is approved.
 func wasHead(c Comment, head string, known []Head) (approved bool, why string) {
 	unknown := fmt.Sprintf(
-		"Nothing that was received before the comment says that %s, the head of the pull request now, was its head by then. "+
-			"Read the change and write the command again",
+		"Plumbline cannot tell whether %s was already the newest commit of the pull request when the comment was written. "+
+			"Review it, and write the command again",
 		head,
 	)
 	if c.SHA == "" {

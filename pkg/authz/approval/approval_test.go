@@ -86,7 +86,7 @@ func TestDecide(t *testing.T) {
 			said, first, []Head{seen(first, 1), pushed(second, first, 3, 9)}, "was not " + first,
 		},
 		"delivered after it only": {
-			said, first, []Head{pushed(first, "", 1, 7)}, "Nothing that was received",
+			said, first, []Head{pushed(first, "", 1, 7)}, "cannot tell whether",
 		},
 		"nothing is known": {said, first, nil, "/ok-to-test " + first},
 		"the time of writing is unknown": {
@@ -106,7 +106,7 @@ func TestDecide(t *testing.T) {
 			naming(first + "a"), first, []Head{seen(first, 1)}, "the head of the pull request is " + first,
 		},
 		"it names the whole head and nothing is known": {naming(first), first, nil, ""},
-		"it names ten digits and nothing is known":     {naming(first[:10]), first, nil, "Nothing that was received"},
+		"it names ten digits and nothing is known":     {naming(first[:10]), first, nil, "cannot tell whether"},
 		"it names the head, which was pushed after it": {
 			naming(second), second, []Head{seen(first, 1), pushed(second, first, 7, 6)}, "was not " + second,
 		},

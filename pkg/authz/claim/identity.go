@@ -96,8 +96,8 @@ func refusal(repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaim
 		was = bound.String()
 	}
 	return fmt.Sprintf(
-		"%s is the repository %s of the Git service now (account/repository), and Repository %s/%s stands for %s: it was deleted and created again, "+
-			"or another user has taken its name. Its events start nothing. If it is the right one, confirm it and deliver the events again: "+
+		"The repository at %s has the id %s (account/repository) now, and Repository %s/%s was set up for %s. It was deleted and created again, "+
+			"or another user has taken its name. Its events start nothing until you confirm it. Then deliver the events again: "+
 			"kubectl annotate --overwrite -n %s repositories.pipelinesascode.tekton.dev %s %s=%s",
 		repository.Spec.URL,
 		status.Refused,

@@ -38,8 +38,8 @@ func (b budget) over() bool { return b.nodes > maxEventNodes || b.text > maxEven
 func tooMuch(place string) error {
 	return fault.Invalidf(
 		reasonTooMuch,
-		"%s: up to here the YAML of .tekton and of what its annotations refer to holds more than the %d values or %d MiB of text "+
-			"that are read for one event: remove what is not used, move long scripts and lists into an image, or refer to Tasks with a resolver",
+		"%s: with this file, .tekton and the Tasks and Pipelines that it refers to have more than %d values or %d MiB of text, the limit for one event. "+
+			"Remove what is not used, move long scripts and lists into an image, or refer to Tasks with a resolver",
 		place,
 		maxEventNodes,
 		maxEventText>>20,

@@ -98,7 +98,7 @@ func TestPutWritesOneNoteForFork(t *testing.T) {
 				}
 				notes := b.ours(iid)
 				if len(notes) != 1 || !strings.Contains(notes[0].Body, step.want) ||
-					!strings.Contains(notes[0].Body, "**Plumbline / build** has") {
+					!strings.Contains(notes[0].Body, "**Plumbline / build**: ") {
 					t.Fatalf("step %d: %+v", i, notes)
 				}
 			}

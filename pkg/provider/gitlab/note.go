@@ -218,10 +218,10 @@ func (r *repository) createNote(ctx context.Context, number int, body string) (s
 	return notePrefix + strconv.Itoa(note.ID), nil
 }
 
-// noteBody returns the text of a note, as Pipelines-as-Code writes it.
+// noteBody returns the text of a note.
 func noteBody(m marks, c status.Check) string {
 	name, title := text.OneLine(c.Name, maxField, text.Runes), text.OneLine(c.Title, maxField, text.Runes)
-	body := m.String() + "\n**" + escapeName(name) + "** has " + escapeTitle(title)
+	body := m.String() + "\n**" + escapeName(name) + "**: " + escapeTitle(title)
 	if c.Text != "" {
 		body += "\n\n" + c.Text
 	}

@@ -126,7 +126,7 @@ func (w *env) newProcess(c caches, cluster deps.Cluster, identity string,
 	r := New(cluster, deps.Options{
 		Namespace: system, Version: "test", AppSecret: "app", GlobalRepository: "pipelines-as-code", Identity: identity,
 		Budget: w.used(c), Remote: web.New(web.Options{Proxy: noProxy}),
-		Providers: map[string]provider.Provider{"fake": w.git.provider()},
+		Providers: map[string]provider.Provider{"fake": w.git.provider(), "github": w.git.provider()},
 	}, deps.Process{Settings: w.store(), Wake: wake})
 	_ = r.Promote(reconciler.UniversalBucket(), nil)
 	return r

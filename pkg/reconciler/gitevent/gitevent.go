@@ -260,7 +260,8 @@ func (r *Reconciler) untilReported(ctx context.Context, a *attempt.Attempt) []er
 	faults = append(faults, a.Waits.Run(v1alpha1.StepReply, func() error { return r.steps.Report.Reply(ctx, a) }))
 	faults = append(faults, a.Waits.Run(v1alpha1.StepSources, func() error { return r.steps.Report.SendSources(ctx, a) }))
 	return append(faults,
-		a.Waits.Run(v1alpha1.StepValidation, func() error { return r.steps.Report.Validation(ctx, a) }))
+		a.Waits.Run(v1alpha1.StepValidation, func() error { return r.steps.Report.Validation(ctx, a) }),
+		a.Waits.Run(v1alpha1.StepFailures, func() error { return r.steps.Report.Failures(ctx, a) }))
 }
 
 // plan plans the event. It ends the planning of an event that is cancelled, or for which waiting is

@@ -26,6 +26,7 @@ import (
 type conversation struct {
 	comments []string // of ours
 	invalid  []string // of ours, about the files of .tekton
+	failed   []string // of ours, about failed pipelines
 	edits    int
 	asked    func() error // may refuse a write
 	looked   func()       // is called once between a look and the write that follows from it
@@ -45,8 +46,11 @@ func (g *fakeGit) PutReply(ctx context.Context, _ int64, comment provider.Commen
 		runtime.Goexit()
 	}
 	ours := &g.replies.comments
-	if comment.Mark == status.ValidationMark {
+	switch comment.Mark {
+	case status.ValidationMark:
 		ours = &g.replies.invalid
+	case status.FailuresMark:
+		ours = &g.replies.failed
 	}
 	none := len(*ours) == 0
 	if looked := g.replies.looked; looked != nil {

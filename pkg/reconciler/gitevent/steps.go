@@ -62,6 +62,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			Providers:     o.Providers,
 			Web:           o.Remote,
 			Events:        events,
+			Tekton:        c.Tekton,
 			Version:       o.Version,
 			Owners:        owners,
 			Repositories:  c.PaC,

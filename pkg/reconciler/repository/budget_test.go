@@ -54,7 +54,7 @@ func TestConditionReportsAnExhaustedBudget(t *testing.T) {
 	step("at the budget", "False RepositoryBudget", 1)
 	message := w.repository("one", "app").Status.GetCondition(pacv1alpha1.RepositoryBudget).Message
 	if !strings.Contains(message, "503") ||
-		!strings.Contains(message, "Repository one/app have used up their 4 events or 102 MiB") {
+		!strings.Contains(message, "Repository one/app have reached their limit of 4 events or 102 MiB") {
 		t.Errorf("the condition says %q", message)
 	}
 	for i := range 20 {

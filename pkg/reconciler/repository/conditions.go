@@ -167,8 +167,8 @@ func (r *Reconciler) markBudget(repository *pacv1alpha1.Repository) {
 	switch {
 	case full:
 		repository.By(r.namespace).
-			MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("New deliveries are answered 503 while the open events of %s have used up their %s. "+
-				"Events end when what they wait for is fixed: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
+			MarkFalse(pacv1alpha1.RepositoryBudget, scope.Reason(), fmt.Sprintf("The unsettled events of %s have reached their limit of %s, so new deliveries are answered 503. "+
+				"Fix what the events wait for: see the condition Credentials and kubectl -n %s get gitevents. Then have the Git service send the deliveries again.",
 				scope, r.budget.Limits(scope), r.namespace))
 	case repository.Status.GetCondition(pacv1alpha1.RepositoryBudget) != nil:
 		repository.By(r.namespace).MarkTrue(pacv1alpha1.RepositoryBudget, reasonFree, "New deliveries are recorded.")

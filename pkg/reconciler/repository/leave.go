@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
@@ -90,10 +89,9 @@ func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (b
 func (r *Reconciler) notServed(namespace string) string {
 	return fmt.Sprintf(
 		"The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
-			"ConfigMap %s of the installation that is to serve it.",
+			"the ConfigMap of the installation that is to serve it.",
 		r.namespace,
 		namespace,
-		config.Name,
 	)
 }
 

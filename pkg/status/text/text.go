@@ -87,3 +87,25 @@ func room(s string, start Start) int {
 	}
 	return n
 }
+
+// Code makes words a Markdown code span on one line, in which nothing is interpreted. It returns ""
+// for no words.
+func Code(words string) string {
+	words = strings.Join(strings.Fields(strings.ToValidUTF8(words, "\uFFFD")), " ")
+	if words == "" {
+		return ""
+	}
+	mark := Fence(words, "`")
+	if strings.HasPrefix(words, "`") || strings.HasSuffix(words, "`") {
+		words = " " + words + " "
+	}
+	return mark + words + mark
+}
+
+// Fence returns least, made longer than any run of backticks in words.
+func Fence(words, least string) string {
+	for strings.Contains(words, least) {
+		least += "`"
+	}
+	return least
+}

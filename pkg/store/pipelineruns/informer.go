@@ -23,12 +23,13 @@ import (
 )
 
 // RunSelector returns the label selector of the PipelineRuns that the installation in a namespace
-// still waits for: those without the label "completed", which it writes once the Git service has
-// accepted a run's final report. Other users may write the label, too. So a run that leaves the
-// watch may still exist and be running.
+// still waits for: those without the label "completed" or "reported", one of which it writes once
+// the Git service has accepted a run's final report. Other users may write the labels, too. So a
+// run that leaves the watch may still exist and be running.
 func RunSelector(namespace string) string {
 	return plumbline.InstallationLabel + "=" + namespace + "," +
-		pipelinesascode.State + "!=" + pipelinesascode.StateCompleted
+		pipelinesascode.State + "!=" + pipelinesascode.StateCompleted + "," +
+		plumbline.ReportedLabel + "!=" + plumbline.Reported
 }
 
 // Runs is one informer of PipelineRuns, shared by the controllers of a process.

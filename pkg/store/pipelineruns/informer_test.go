@@ -43,7 +43,10 @@ func TestCompletedRunsAreNotWatched(t *testing.T) {
 	t.Parallel()
 	unlabelled := run("unlabelled", "plumbline", "")
 	delete(unlabelled.Labels, pipelinesascode.State)
-	client := fake.NewSimpleClientset(run("going-on", "plumbline", pipelinesascode.StateStarted), unlabelled,
+	beside := run("reported-next-to-pipelines-as-code", "plumbline", "")
+	delete(beside.Labels, pipelinesascode.State)
+	beside.Labels[plumbline.ReportedLabel] = plumbline.Reported
+	client := fake.NewSimpleClientset(run("going-on", "plumbline", pipelinesascode.StateStarted), unlabelled, beside,
 		run("reported", "plumbline", pipelinesascode.StateCompleted),
 		run("foreign", "elsewhere", pipelinesascode.StateStarted))
 	var mu sync.Mutex
@@ -94,7 +97,8 @@ func TestCompletedRunsAreNotWatched(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	const selector = "pipelinesascode.tekton.dev/state!=completed,plumbline.dev/installation=plumbline"
+	const selector = "pipelinesascode.tekton.dev/state!=completed,plumbline.dev/installation=plumbline," +
+		"plumbline.dev/reported!=true"
 	if want := []string{"list " + selector, "watch " + selector}; !slices.Equal(asked, want) {
 		t.Errorf("asked for %q, want %q", asked, want)
 	}

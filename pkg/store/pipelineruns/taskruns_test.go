@@ -17,7 +17,7 @@ import (
 	"knative.dev/pkg/apis"
 	"sigs.k8s.io/yaml"
 
-	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -148,12 +148,12 @@ func TestTrimmedRunsHaveTheSameVerdict(t *testing.T) {
 		var all []*pipelinev1.TaskRun
 		for i := range server.taskRuns {
 			all = append(all, &server.taskRuns[i])
-			if got, want := status.NeedsPod(trimmed[i]), status.NeedsPod(all[i]); got != want {
+			if got, want := diagnosis.NeedsPod(trimmed[i]), diagnosis.NeedsPod(all[i]); got != want {
 				t.Errorf("%s: NeedsPod is %v for the trimmed TaskRun, %v for the whole one", file, got, want)
 			}
 		}
-		got := status.Diagnose(pipelineruns.TrimRun(whole), trimmed, status.Facts{})
-		if want := status.Diagnose(whole, all, status.Facts{}); got != want {
+		got := diagnosis.Diagnose(pipelineruns.TrimRun(whole), trimmed, diagnosis.Facts{})
+		if want := diagnosis.Diagnose(whole, all, diagnosis.Facts{}); got != want {
 			t.Errorf("%s: the verdict on the trimmed run is %+v, on the whole one %+v", file, got, want)
 		}
 	}

@@ -66,7 +66,7 @@ func (p *StoredPlan) withinBudget(use quota.Use) error {
 	return fault.Throttledf(
 		scope.Reason(),
 		budgetRetry,
-		"the payloads and plans of the open events of %s have used up their %d MiB: this event is planned when others have ended",
+		"the payloads and plans of the unsettled events of %s have reached their limit of %d MiB: this event is planned when others have settled",
 		scope,
 		p.Budget.Limits(scope).Bytes>>20,
 	)

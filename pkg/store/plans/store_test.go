@@ -155,7 +155,7 @@ func TestPlanOverBudgetWaits(t *testing.T) {
 	plan := w.store.Of(e)
 	err := plan.Save(t.Context(), &v1alpha1.Plan{}, []plans.Manifest{manifest("run", 700_000)}, nil)
 	if f := fault.Of(err); f == nil || f.Class != fault.Throttled || !plans.OverBudget(f.Reason) || f.RetryAfter == 0 ||
-		f.Message != "the payloads and plans of the open events of Repository team/app have used up their 1 MiB: this event is planned when others have ended" {
+		f.Message != "the payloads and plans of the unsettled events of Repository team/app have reached their limit of 1 MiB: this event is planned when others have settled" {
 		t.Errorf("%v, want that it waits", err)
 	}
 	if calls := w.calls(); len(calls) != 0 {

@@ -46,7 +46,7 @@ func Reader(read Read, settings Settings) Read {
 			return read(ctx, namespace, name)
 		case namespaces.Broken != "":
 			return nil, apierrors.NewServiceUnavailable(
-				"serve-namespaces in ConfigMap " + config.Name + " cannot be read: " + namespaces.Broken,
+				"serve-namespaces in Plumbline's ConfigMap cannot be read: " + namespaces.Broken,
 			)
 		}
 		return nil, apierrors.NewNotFound(pacv1alpha1.Resource("repositories"), name)

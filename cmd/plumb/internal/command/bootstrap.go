@@ -17,7 +17,6 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/bootstrap"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/onboard"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 )
 
@@ -181,14 +180,14 @@ func (p Process) pointToServer(ctx context.Context, c *kube.Cluster, f *bootstra
 	}
 	_, err = c.Kube.CoreV1().
 		ConfigMaps(f.system).
-		Patch(ctx, config.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		Patch(ctx, f.configMap, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf(
 			"%w; set github-url: %s there yourself",
-			kube.Failed("changing ConfigMap "+f.system+"/"+config.Name, err),
+			kube.Failed("changing ConfigMap "+f.system+"/"+f.configMap, err),
 			web,
 		)
 	}
-	p.tell("github-url in ConfigMap %s/%s is %s", f.system, config.Name, web)
+	p.tell("github-url in ConfigMap %s/%s is %s", f.system, f.configMap, web)
 	return nil
 }

@@ -94,7 +94,7 @@ func (p Process) root() *cobra.Command {
 		group("bootstrap", "Register Plumbline at a Git service", p.bootstrap()),
 		group("create", "Create an object", p.createRepository()),
 		group("webhook", "Set up the webhook and the token of a GitLab project", p.webhookAdd(), p.webhookUpdateToken()),
-		p.uninstall(), p.version(),
+		p.migrate(), p.uninstall(), p.version(),
 	)
 	return root
 }

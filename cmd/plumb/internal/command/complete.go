@@ -25,7 +25,7 @@ func (w *planner) completeFlags(c *cobra.Command) {
 		functions[name] = w.completed(branches)
 	}
 	for _, name := range []string{"label", "comment", "sender", "author", "number", "url", "param", "delivery", "context",
-		"namespace", "system-namespace", "global-repository"} {
+		"namespace", "system-namespace", "config-map", "global-repository"} {
 		functions[name] = cobra.NoFileCompletions
 	}
 	for name, function := range functions {

@@ -123,7 +123,8 @@ func check(t *testing.T, name, page string, ask func(i int, command string) answ
 	all := blocks(page)
 	updated, moved := page, 0
 	for i, b := range all {
-		if b.language != "sh" || !strings.HasPrefix(b.text, "plumb plan") {
+		if b.language != "sh" ||
+			!strings.HasPrefix(b.text, "plumb plan") && !strings.HasPrefix(b.text, "plumb migrate plan") {
 			continue
 		}
 		if i+1 == len(all) || all[i+1].language != "" {

@@ -56,7 +56,7 @@ func (p Process) runDoctor(ctx context.Context, f *doctorFlags) error {
 	if f.output != outputTable && f.output != outputJSON {
 		return fmt.Errorf("-o %q is none of table, json", f.output)
 	}
-	f.options.Namespace = f.system
+	f.options.Namespace, f.options.ConfigMap = f.system, f.configMap
 	config, unusable := &rest.Config{}, error(nil)
 	if cluster, err := f.Connect(); err != nil {
 		unusable = err

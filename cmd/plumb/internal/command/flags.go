@@ -35,9 +35,9 @@ type flags struct {
 	// A recorded delivery.
 	payload, headers, key string
 	// What it is planned with.
-	repository, config, namespace, system, global, kubeconfig, context string
-	params                                                             []string
-	fromCluster, fetch                                                 bool
+	repository, config, configMap, namespace, system, global, kubeconfig, context string
+	params                                                                        []string
+	fromCluster, fetch                                                            bool
 	// What is answered.
 	output    string
 	mustStart []string
@@ -150,10 +150,10 @@ func (w *planner) checkRecorded() error {
 
 // checkSettings refuses flags that would have no effect.
 func (w *planner) checkSettings() error {
-	if name := w.anyGiven("kubeconfig", "context", "global-repository"); name != "" && !w.fromCluster {
+	if name := w.anyGiven("kubeconfig", "context", "global-repository", "config-map"); name != "" && !w.fromCluster {
 		return fmt.Errorf("%s is about a cluster, and none is asked: add --from-cluster", name)
 	}
-	return w.checkEmpty("repository", "config", "namespace", "system-namespace", "kubeconfig", "context")
+	return w.checkEmpty("repository", "config", "namespace", "system-namespace", "config-map", "kubeconfig", "context")
 }
 
 // checkEmpty refuses flags without a value, such as an unset variable of a shell.

@@ -159,7 +159,15 @@ func (p Process) webhookAdd() *cobra.Command {
 				return err
 			}
 			hook := onboard.Webhook{
-				Namespace: cmp.Or(f.Namespace, cluster.Namespace), Name: args[0], URL: f.webhookURL, System: f.system, Token: token,
+				Namespace: cmp.Or(
+					f.Namespace,
+					cluster.Namespace,
+				),
+				Name:      args[0],
+				URL:       f.webhookURL,
+				System:    f.system,
+				ConfigMap: f.configMap,
+				Token:     token,
 			}
 			return hook.Add(c.Context(), cluster, p.tell)
 		},
@@ -167,7 +175,7 @@ func (p Process) webhookAdd() *cobra.Command {
 	c.Flags().SortFlags = false
 	f.namespaceFlag(c)
 	c.Flags().
-		StringVar(&f.webhookURL, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (default: webhook-url of ConfigMap plumbline)")
+		StringVar(&f.webhookURL, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (default: webhook-url of the ConfigMap)")
 	c.Flags().
 		StringVar(&f.tokenFile, "token-file", "", "`file` with a Maintainer's token, - for standard input (default: the Repository's)")
 	f.define(c)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // defaultAppSecret is the Secret of the GitHub App in config/.
@@ -21,13 +22,15 @@ const defaultAppSecret = "plumbline-github-app" // #nosec G101 -- a name
 // target is the cluster and the installation that a command is about.
 type target struct {
 	kube.Flags
-	system string
+	// system is the namespace of the installation, configMap the name of its settings.
+	system, configMap string
 }
 
 // define adds the flags that all commands for operators have.
 func (t *target) define(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&t.system, "system-namespace", "plumbline", "`namespace` that Plumbline is installed in")
+	f.StringVar(&t.configMap, "config-map", config.Name, "`name` of the ConfigMap with Plumbline's settings")
 	f.StringVar(&t.Kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG or ~/.kube/config)")
 	f.StringVar(&t.Context, "context", "", "`context` of the kubeconfig (default: the current one)")
 }

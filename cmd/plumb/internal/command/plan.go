@@ -198,7 +198,8 @@ func (w *planner) plan(
 func (w *planner) complete(ctx context.Context, files *settings.Settings, url string) error {
 	if w.fromCluster {
 		from := settings.Cluster{
-			Kubeconfig: w.path(w.kubeconfig), Context: w.context, Namespace: w.namespace, System: w.system, Global: w.global,
+			Kubeconfig: w.path(w.kubeconfig), Context: w.context, Namespace: w.namespace,
+			System: w.system, ConfigMap: w.configMap, Global: w.global,
 		}
 		if err := files.Complete(ctx, from, url, w.config != ""); err != nil {
 			return err

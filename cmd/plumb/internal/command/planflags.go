@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // flagGroup are flags under one heading of the help.
@@ -97,7 +98,7 @@ func (w *planner) defineRecorded(f *pflag.FlagSet) {
 // defineSettings adds the flags about what the event is planned with.
 func (w *planner) defineSettings(f *pflag.FlagSet) {
 	f.StringVar(&w.repository, "repository", "", "`file` with the Repository (default: one that has only the URL)")
-	f.StringVar(&w.config, "config", "", "`file` with the ConfigMap plumbline (default: its defaults)")
+	f.StringVar(&w.config, "config", "", "`file` with Plumbline's ConfigMap (default: its defaults)")
 	f.StringArrayVar(&w.params, "param", nil, "`name=value` of a custom param, instead of the Repository's")
 	f.BoolVar(&w.fromCluster, "from-cluster", false,
 		"read the Repositories, the ConfigMap and Secrets from the kubeconfig's cluster, except for those that files give")
@@ -105,6 +106,12 @@ func (w *planner) defineSettings(f *pflag.FlagSet) {
 		"`namespace` of the Repository (default: its file's, else default)")
 	f.StringVar(&w.system, "system-namespace", "plumbline",
 		"`namespace` that Plumbline is installed in (default: plumbline)")
+	f.StringVar(
+		&w.configMap,
+		"config-map",
+		config.Name,
+		"`name` of the ConfigMap with Plumbline's settings (default: plumbline)",
+	)
 	f.StringVar(&w.global, "global-repository", "pipelines-as-code",
 		"`name` of the Repository in that namespace whose settings complete all others (default: pipelines-as-code)")
 	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG or ~/.kube/config)")

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -34,6 +35,8 @@ type Cluster struct {
 	Kube    kubernetes.Interface
 	Own     versioned.Interface
 	Dynamic dynamic.Interface
+	// Metadata reads labels and annotations without the rest of an object.
+	Metadata metadata.Interface
 	// Namespace is that of the kubeconfig's context, "default" if it has none.
 	Namespace string
 	// Host is the API server's address without a user.
@@ -74,6 +77,9 @@ func (f Flags) Connect() (*Cluster, error) {
 		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
 	}
 	if c.Dynamic, err = dynamic.NewForConfig(cfg); err != nil {
+		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
+	}
+	if c.Metadata, err = metadata.NewForConfig(cfg); err != nil {
 		return nil, fmt.Errorf("the kubeconfig cannot be used: %w", err)
 	}
 	return c, nil

@@ -26,9 +26,9 @@ import (
 type Webhook struct {
 	// Namespace and Name are the Repository's.
 	Namespace, Name string
-	// URL leads to the receivers; if it is empty, it is webhook-url of ConfigMap plumbline in the
-	// namespace System.
-	URL, System string
+	// URL leads to the receivers; if it is empty, it is webhook-url of ConfigMap in the namespace
+	// System.
+	URL, System, ConfigMap string
 	// Token is that of a Maintainer; if it is empty, the Repository's own is used. It is not
 	// stored.
 	Token string
@@ -93,8 +93,9 @@ func (w Webhook) address(ctx context.Context, c *kube.Cluster) (string, error) {
 	if w.URL != "" {
 		return w.URL, CheckWebhookURL(w.URL)
 	}
-	what := fmt.Sprintf("reading webhook-url of ConfigMap %s/%s", w.System, config.Name)
-	cm, err := c.Kube.CoreV1().ConfigMaps(w.System).Get(ctx, config.Name, metav1.GetOptions{})
+	name := cmp.Or(w.ConfigMap, config.Name)
+	what := fmt.Sprintf("reading webhook-url of ConfigMap %s/%s", w.System, name)
+	cm, err := c.Kube.CoreV1().ConfigMaps(w.System).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("%w, or give the address with --webhook-url", kube.Failed(what, err))
 	}

@@ -26,8 +26,9 @@ type Cluster struct {
 	// Kubeconfig is a file; empty means KUBECONFIG or ~/.kube/config. Context is one of its
 	// contexts; empty means the current one.
 	Kubeconfig, Context string
-	// Namespace is the Repository's, empty for all; System is Plumbline's own.
-	Namespace, System string
+	// Namespace is the Repository's, empty for all; System is Plumbline's own, and ConfigMap the
+	// name of its settings.
+	Namespace, System, ConfigMap string
 	// Global is the name of the global Repository, empty for none.
 	Global string
 }
@@ -86,8 +87,9 @@ func (c *clients) failed(what, instead string, err error) error {
 }
 
 func (c *clients) readConfig(ctx context.Context, s *Settings) error {
-	configMap, err := c.kube.CoreV1().ConfigMaps(c.System).Get(ctx, config.Name, metav1.GetOptions{})
-	what := "ConfigMap " + c.System + "/" + config.Name
+	name := cmp.Or(c.ConfigMap, config.Name)
+	configMap, err := c.kube.CoreV1().ConfigMaps(c.System).Get(ctx, name, metav1.GetOptions{})
+	what := "ConfigMap " + c.System + "/" + name
 	switch {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf(

@@ -57,6 +57,7 @@ func (s *Settings) configure(data map[string]string) {
 	if err != nil {
 		s.Warnings = append(s.Warnings, strings.Split(err.Error(), "\n")...)
 	}
+	s.Warnings = append(s.Warnings, config.DescribeIgnored(data)...)
 }
 
 // Serve sets a minimal Repository with the URL if there is none. It refuses a Repository with

@@ -156,21 +156,9 @@ func (u *Uninstaller) closeChecks(ctx context.Context) error {
 	return err
 }
 
-// poll calls done until it returns true, at most for u.Timeout. An API server that does not
-// respond, or cannot for now, is called again.
+// poll calls done until it returns true, at most for u.Timeout.
 func (u *Uninstaller) poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
-	said := ""
-	return wait.PollUntilContextTimeout(ctx, u.Poll, u.Timeout, true, func(ctx context.Context) (bool, error) {
-		ok, err := done(ctx)
-		if ctx.Err() != nil || !kube.Unavailable(err) {
-			return ok, err
-		}
-		if err.Error() != said {
-			said = err.Error()
-			u.say("%s. Trying again ...", said)
-		}
-		return false, nil
-	})
+	return kube.Polling{Every: u.Poll, Timeout: u.Timeout}.Until(ctx, u.say, done)
 }
 
 func (u *Uninstaller) list(title string, events []Pending) {

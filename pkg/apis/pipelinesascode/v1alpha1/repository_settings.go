@@ -149,8 +149,12 @@ type Policy struct {
 	PullRequest []string `json:"pull_request,omitempty"`
 }
 
-// CommentsDisabled is the CommentStrategy that writes no comments about results.
-const CommentsDisabled = "disable_all"
+const (
+	// CommentsDisabled is the CommentStrategy that writes no comments about results.
+	CommentsDisabled = "disable_all"
+	// CommentsOnFailure is the CommentStrategy that lists failed pipelines in a comment.
+	CommentsOnFailure = "on_failure"
+)
 
 // CommentSettings says how comments are used.
 type CommentSettings struct {
@@ -159,9 +163,10 @@ type CommentSettings struct {
 	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub an App
 	// reports results with checks. Without an App, the comments have the tasks and logs of results,
 	// which are commit statuses. Unless it is "disable_all", errors in the files of .tekton are
-	// listed in one comment on the pull request. Commands are answered in any case.
+	// listed in one comment on the pull request. "on_failure" (not in Pipelines-as-Code) also lists
+	// the failed pipelines of a pull request in one comment. Commands are answered in any case.
 	// +optional
-	// +kubebuilder:validation:Enum="";disable_all;update
+	// +kubebuilder:validation:Enum="";disable_all;update;on_failure
 	CommentStrategy string `json:"comment_strategy,omitempty"`
 }
 

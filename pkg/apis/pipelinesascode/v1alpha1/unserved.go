@@ -21,7 +21,7 @@ func served(kind string) bool { return kind == "" || kind == "github" || kind ==
 // IgnoredFields lists the fields that are set but that this version ignores, as paths below spec.
 func (s *RepositorySpec) IgnoredFields() []string {
 	set := map[string]bool{
-		"incoming": s.Incomings != nil && len(*s.Incomings) > 0,
+		fieldIncoming: s.Incomings != nil && len(*s.Incomings) > 0,
 	}
 	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {
@@ -48,10 +48,10 @@ func (s *Settings) ignoredFields(set map[string]bool) {
 	if s == nil {
 		return
 	}
-	set["settings.github_app_token_scope_repos"] = len(s.GithubAppTokenScopeRepos) > 0
-	set["settings.ai"] = s.AIAnalysis != nil
-	set["settings.forgejo"] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
+	set[fieldScopeRepos] = len(s.GithubAppTokenScopeRepos) > 0
+	set[fieldAI] = s.AIAnalysis != nil
+	set[fieldForgejo] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
 	if s.Gitlab != nil {
-		set["settings.gitlab.token_auto_rotation"] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
+		set[fieldTokenRotation] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
 	}
 }

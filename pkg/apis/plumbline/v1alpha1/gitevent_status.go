@@ -46,6 +46,10 @@ type GitEventStatus struct {
 	// that they are fixed; unset if the event has nothing to say there.
 	// +optional
 	Validation *CommentState `json:"validation,omitempty"`
+	// The comment on the pull request that lists its failed pipelines (comment_strategy
+	// "on_failure"); unset if the event has nothing to say there.
+	// +optional
+	Failures *CommentState `json:"failures,omitempty"`
 	// The steps that wait, and when each is retried.
 	// +optional
 	// +listType=map
@@ -159,6 +163,11 @@ type Run struct {
 	// ConfigMap. Values from Secrets are left out.
 	// +optional
 	LinkParams map[string]string `json:"linkParams,omitempty"`
+	// True if the PipelineRun has neither the label nor the annotation
+	// pipelinesascode.tekton.dev/state, because Pipelines-as-Code runs next to Plumbline and
+	// adopts each PipelineRun that has them.
+	// +optional
+	WithoutState bool `json:"withoutState,omitempty"`
 	// The digest of the metadata that was last written to the PipelineRun.
 	// +optional
 	Patched string `json:"patched,omitempty"`

@@ -18,8 +18,10 @@ const (
 	StepReply = "reply"
 	// StepValidation writes the comment that lists the errors in the files of .tekton.
 	StepValidation = "validation"
-	StepRenew      = "renew"
-	StepAnnotate   = "annotate"
+	// StepFailures writes the comment that lists the failed pipelines.
+	StepFailures = "failures"
+	StepRenew    = "renew"
+	StepAnnotate = "annotate"
 	// StepSources sends annotations on source lines.
 	StepSources = "source-lines"
 	// StepPrune deletes finished runs beyond max-keep-runs.
@@ -31,8 +33,8 @@ const (
 // One step that waits.
 type Wait struct {
 	// The step: "plan", "create/<pipelinerun>", "cancel/<pipelinerun>", "notify", "supersede",
-	// "report", "reply", "validation", "renew", "annotate", "source-lines", "prune", or "reconcile"
-	// for all of them after a panic.
+	// "report", "reply", "validation", "failures", "renew", "annotate", "source-lines", "prune", or
+	// "reconcile" for all of them after a panic.
 	Step string `json:"step"`
 	// The class of the problem, which decides what happens next.
 	Class string `json:"class"`

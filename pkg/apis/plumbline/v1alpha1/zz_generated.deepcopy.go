@@ -450,6 +450,11 @@ func (in *GitEventStatus) DeepCopyInto(out *GitEventStatus) {
 		*out = new(CommentState)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Failures != nil {
+		in, out := &in.Failures, &out.Failures
+		*out = new(CommentState)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Waits != nil {
 		in, out := &in.Waits, &out.Waits
 		*out = make([]Wait, len(*in))

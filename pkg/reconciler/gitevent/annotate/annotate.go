@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/logging"
 
-	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
@@ -142,8 +141,7 @@ func patchOf(
 		labels, annotations = metadata(check.ID)
 	}
 	if check.Concluded || o.finished {
-		labels[pipelinesascode.State] = pipelinesascode.StateCompleted
-		annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
+		resources.MarkReported(labels, annotations, o.of.WithoutState)
 	}
 	if len(labels)+len(annotations) == 0 {
 		return nil, ""

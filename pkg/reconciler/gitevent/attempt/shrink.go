@@ -26,8 +26,10 @@ func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	if st.Reply != nil {
 		st.Reply.Release()
 	}
-	if st.Validation != nil {
-		st.Validation.Release()
+	for _, comment := range []*v1alpha1.CommentState{st.Validation, st.Failures} {
+		if comment != nil {
+			comment.Release()
+		}
 	}
 	st.Plan.Manifests, st.Plan.Blobs, st.Plan.Secret = nil, nil, ""
 	if len(st.Plan.Decisions) > maxDecisions {

@@ -15,6 +15,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/gitauth"
@@ -189,8 +190,14 @@ func (s *Step) early(run *v1alpha1.Run, now time.Time) error {
 	if left <= 0 {
 		return nil
 	}
-	return fault.Throttledf(attempt.ReasonAttemptFailed, left, "attempt %d, PipelineRun %s, failed because of the cluster: %s",
-		run.Attempt()-1, last.Name, last.Cause)
+	return fault.Throttledf(
+		attempt.ReasonAttemptFailed,
+		left,
+		"attempt %d, PipelineRun %s, failed because of the cluster: %s",
+		run.Attempt()-1,
+		last.Name,
+		last.Cause,
+	)
 }
 
 // unlessGone ends the wait for a namespace that was deleted together with the Repository.
@@ -209,6 +216,9 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	}
 	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
+	}
+	if run.WithoutState {
+		resources.RemoveState(manifest)
 	}
 	created, err := createOrAdopt(ctx, s.Tekton.PipelineRuns(run.Namespace), manifest,
 		func(ctx context.Context) error { return s.prepare(ctx, a, run) })

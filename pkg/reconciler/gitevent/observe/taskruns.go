@@ -16,7 +16,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -32,14 +32,14 @@ func readTaskRuns(
 	tekton tektonv1.TektonV1Interface,
 	pods corev1client.PodsGetter,
 	run *v1alpha1.Run,
-) ([]*pipelinev1.TaskRun, status.Facts, error) {
+) ([]*pipelinev1.TaskRun, diagnosis.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	taskRuns, err := pipelineruns.TaskRunsOf(ctx, tekton.TaskRuns(run.Namespace), run.Name)
 	if err != nil {
 		f := fault.FromKube(fault.VerbRead, fmt.Errorf("listing the TaskRuns of %s/%s: %w", run.Namespace, run.Name, err))
 		if f.Class != fault.Operator {
-			return nil, status.Facts{}, f
+			return nil, diagnosis.Facts{}, f
 		}
 	}
 	facts, err := factsOf(ctx, tekton, taskRuns)
@@ -62,7 +62,7 @@ func podsOf(
 ) (map[string]*corev1.PodStatus, error) {
 	found, reads := map[string]*corev1.PodStatus{}, 0
 	for _, taskRun := range taskRuns {
-		if reads == maxPods || !status.NeedsPod(taskRun) {
+		if reads == maxPods || !diagnosis.NeedsPod(taskRun) {
 			continue
 		}
 		reads++
@@ -83,8 +83,12 @@ func podsOf(
 
 // factsOf looks up which Tasks that failed TaskRuns refer to exist, so that Tekton's guess about a
 // missing Task is repeated only if it is true.
-func factsOf(ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipelinev1.TaskRun) (status.Facts, error) {
-	facts := status.Facts{TaskExists: map[string]bool{}}
+func factsOf(
+	ctx context.Context,
+	tekton tektonv1.TasksGetter,
+	taskRuns []*pipelinev1.TaskRun,
+) (diagnosis.Facts, error) {
+	facts := diagnosis.Facts{TaskExists: map[string]bool{}}
 	for _, taskRun := range taskRuns {
 		ref := taskRun.Spec.TaskRef
 		if !taskRun.IsFailure() || ref == nil || ref.Name == "" || ref.Resolver != "" {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 
+	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
+
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
@@ -28,6 +30,8 @@ type Step struct {
 	Web       *web.Client
 	// Events are what was recorded of the same pull request or commit, read live.
 	Events history.Writer
+	// Tekton reads PipelineRuns of Pipelines-as-Code, live, for /retest, /ok-to-test and /cancel.
+	Tekton tektonv1.PipelineRunsGetter
 	// Version is written to the version label of PipelineRuns.
 	Version       string
 	Owners        Owners

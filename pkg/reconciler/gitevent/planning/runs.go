@@ -26,6 +26,7 @@ func runsOf(a *attempt.Attempt, made *plan.Plan) []v1alpha1.Run {
 			Refused:          run.Refused,
 			Unresolved:       run.Unresolved,
 			CancelInProgress: run.Cancel.On,
+			WithoutState:     a.Config.PipelinesAsCode.Runs(),
 
 			InfrastructureRetries: run.Retries.Most, LinkParams: run.LinkParams,
 		})

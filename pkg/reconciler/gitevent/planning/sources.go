@@ -38,7 +38,7 @@ func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access)
 			Explain: q.explain,
 			Past: plan.Past{
 				WaitForOthers: q.first, RecordsOf: q.recordsOf, RecordSubject: a.StoredPlan.SetSubject, Cancels: q.cancels,
-				Now: a.Clock.Now, Outdate: q.outdate,
+				PaCRuns: q.pacRuns, Now: a.Clock.Now, Outdate: q.outdate,
 			},
 		},
 	}
@@ -96,6 +96,11 @@ func (q answers) cancels(ctx context.Context, spec *v1alpha1.GitEventSpec, c *v1
 	something, running bool, err error,
 ) {
 	return q.step.Cancellations.Finds(ctx, q.a.Event.Name, spec, c)
+}
+
+// pacRuns reads PipelineRuns of Pipelines-as-Code in the Repository's namespace.
+func (q answers) pacRuns(ctx context.Context, of history.PaCRunsOf) ([]history.PaCRun, error) {
+	return history.OfPaC(ctx, q.step.Tekton.PipelineRuns(q.a.Event.Spec.Repository.Namespace), of)
 }
 
 // first keeps two events from deciding at the same moment by what has run.

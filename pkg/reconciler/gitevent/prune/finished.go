@@ -173,7 +173,7 @@ func (s *Step) forgotten(ctx context.Context, in input, object *metav1.ObjectMet
 		return verdict{final: true}, nil
 	}
 	least := in.retention
-	if object.Labels[pipelinesascode.State] != pipelinesascode.StateCompleted {
+	if !resources.MarkedReported(object.Labels) {
 		least *= 2
 	}
 	if in.now.Sub(object.CreationTimestamp.Time) < least {

@@ -46,7 +46,8 @@ type Step struct {
 	// Limited returns after how long a limited command may be answered, 0 if it may be answered
 	// now. Limited are those of untrusted users, and /why: few of them are answered in a minute.
 	Limited func(event *v1alpha1.GitEvent, now time.Time) time.Duration
-	// Clean caches the names of events that have neither errors to report nor fixed ones.
+	// Clean caches the events that have nothing to say in a comment: neither errors nor failures,
+	// and no fixed ones. A key is the comment's mark and the event's name.
 	Clean *recent.Map[string, bool]
 }
 

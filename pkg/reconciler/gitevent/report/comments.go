@@ -39,22 +39,27 @@ func uncommented(ctx context.Context, a *attempt.Attempt) (due []annotated, err 
 	if repository, err = a.Git.WithGlobal(ctx, repository); err != nil {
 		return nil, err
 	}
-	if repository.CommentStrategy(a.Event.Spec.Provider) == pacv1alpha1.CommentsDisabled {
+	switch repository.CommentStrategy(a.Event.Spec.Provider) {
+	case pacv1alpha1.CommentsDisabled:
 		return nil, nil
+	case pacv1alpha1.CommentsOnFailure: // a success only replaces the failure before it
+		for i := range due {
+			due[i].onlyEdit = due[i].check.Conclusion == status.Success
+		}
 	}
 	return due, nil
 }
 
 // comment shows the result of a check in the one comment of its pipeline. The result of a commit
 // that is not the head of the pull request any more never replaces that of the head.
-func comment(ctx context.Context, a *attempt.Attempt, client *provider.Client, check status.Check) error {
+func comment(ctx context.Context, a *attempt.Attempt, client *provider.Client, c annotated) error {
 	sha := a.Event.Status.Plan.HeadSHA
 	tip, err := a.Git.Tip(ctx, &a.Event.Spec)
 	if err != nil || tip != "" && tip != sha {
 		return err
 	}
 	return client.PutReply(ctx, a.Event.Spec.PullRequest.Number, provider.Comment{
-		Mark: status.ResultMark(check), Text: status.Result(check, sha),
+		Mark: status.ResultMark(c.check), Text: status.Result(c.check, sha), OnlyEdit: c.onlyEdit,
 	})
 }
 

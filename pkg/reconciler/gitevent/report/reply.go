@@ -21,6 +21,11 @@ func (s *Step) Validation(ctx context.Context, a *attempt.Attempt) error {
 	return s.comments().Validation(ctx, a)
 }
 
+// Failures writes the comment about the failed pipelines, if the Repository asks for it.
+func (s *Step) Failures(ctx context.Context, a *attempt.Attempt) error {
+	return s.comments().Failures(ctx, a)
+}
+
 func (s *Step) comments() *reply.Step {
 	limited := func(event *v1alpha1.GitEvent, now time.Time) time.Duration {
 		if !event.Status.Reply.Untrusted {

@@ -48,6 +48,8 @@ type annotated struct {
 	check  status.Check
 	record *v1alpha1.Check
 	lines  []v1alpha1.SourceLine
+	// onlyEdit is true if no comment is created.
+	onlyEdit bool
 }
 
 // unannotated returns the checks that the Git service shows with their logs, but without all of
@@ -92,7 +94,7 @@ func lacking(a *attempt.Attempt, check status.Check, lines []v1alpha1.SourceLine
 	if record == nil || !record.Concluded || record.Annotated || record.Accepted != status.Digest(check) {
 		return nil
 	}
-	return []annotated{{check, record, lines}}
+	return []annotated{{check: check, record: record, lines: lines}}
 }
 
 // inherit records this process as the holder of checks. It returns a wait if another process may
@@ -119,7 +121,7 @@ func (s *Step) annotate(ctx context.Context, a *attempt.Attempt, client *provide
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	return a.Traced(fenced, v1alpha1.StepSources, func(ctx context.Context) error {
 		if c.lines == nil {
-			return comment(ctx, a, client, c.check)
+			return comment(ctx, a, client, c)
 		}
 		return client.Annotate(ctx, c.record.ID, c.check, c.lines)
 	})

@@ -23,7 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/runtime/panics"
-	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 	"github.com/plumbline-ci/plumbline/pkg/store/pipelineruns"
 )
 
@@ -156,7 +156,7 @@ func failedSteps(t *pipelinev1.TaskRun) (steps []failedStep) {
 		return nil
 	}
 	for _, s := range t.Status.Steps {
-		if !status.StepFailed(&s) {
+		if !diagnosis.StepFailed(&s) {
 			continue
 		}
 		step := failedStep{

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -52,14 +53,15 @@ type source struct {
 	secrets typedcorev1.SecretsGetter
 	claims  listers.RepositoryClaimNamespaceLister
 	// known reports whether claims has been filled.
-	known        func() bool
+	known func() bool
+	// repositories are those that are served, everywhere those of all namespaces.
 	repositories paclisters.RepositoryLister
-	// namespaces are those that are served.
-	namespaces func() config.Namespaces
-	recorder   record.EventRecorder
-	clock      clock.PassiveClock
-	logger     *zap.SugaredLogger
-	metrics    *redelivery.Metrics
+	everywhere   func() []*pacv1alpha1.Repository
+	settings     func() *config.Config
+	recorder     record.EventRecorder
+	clock        clock.PassiveClock
+	logger       *zap.SugaredLogger
+	metrics      *redelivery.Metrics
 
 	memory
 }
@@ -132,7 +134,7 @@ func (s *source) step(ctx context.Context, log provider.DeliveryLog, signalled t
 	if !s.known() {
 		return fault.Throttledf(reasonNoClaims, time.Second, "the claims of Repositories are not known yet")
 	}
-	if broken := s.namespaces().Broken; broken != "" { // all deliveries would seem to be of other installations
+	if broken := s.settings().Namespaces.Broken; broken != "" { // all deliveries would seem to be of other installations
 		return fault.Throttledf(reasonNamespacesUnknown, 10*time.Second, "serve-namespaces cannot be read: %s", broken)
 	}
 	now := s.clock.Now()

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"knative.dev/pkg/configmap"
@@ -13,6 +14,7 @@ import (
 	"knative.dev/pkg/injection"
 	"knative.dev/pkg/logging"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	repositoryinformer "github.com/plumbline-ci/plumbline/pkg/client/injection/informers/pipelinesascode/v1alpha1/repository"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -46,14 +48,18 @@ func NewController(o Options) injection.ControllerConstructor {
 		claims := o.Claims.Informer(ctx)
 		settings := config.NewStore(logger.Named("config"))
 		s := &source{
-			key:        types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret},
-			open:       o.GitHub.Deliveries,
-			baseURL:    func() string { return settings.Load().GitHubURL },
-			store:      store{redelivery.Store{ConfigMaps: kube.CoreV1().ConfigMaps(o.Namespace)}},
-			secrets:    kube.CoreV1(),
-			claims:     claims.Lister().RepositoryClaims(o.Namespace),
-			known:      claims.Informer().HasSynced,
-			namespaces: func() config.Namespaces { return settings.Load().Namespaces },
+			key:      types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret},
+			open:     o.GitHub.Deliveries,
+			baseURL:  func() string { return settings.Load().GitHubURL },
+			store:    store{redelivery.Store{ConfigMaps: kube.CoreV1().ConfigMaps(o.Namespace)}},
+			secrets:  kube.CoreV1(),
+			claims:   claims.Lister().RepositoryClaims(o.Namespace),
+			known:    claims.Informer().HasSynced,
+			settings: settings.Load,
+			everywhere: func() []*pacv1alpha1.Repository {
+				all, _ := repositoryinformer.Get(ctx).Lister().List(labels.Everything()) // a cache's list cannot fail
+				return all
+			},
 			repositories: repositories.Lister(
 				repositoryinformer.Get(ctx).Informer().GetIndexer(),
 				settings,

@@ -6,9 +6,18 @@ import (
 	"context"
 	"fmt"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
+
+// everywhere returns the Repositories of all namespaces.
+func (e *env) everywhere() (all []*pacv1alpha1.Repository) {
+	for _, object := range e.repos.List() {
+		all = append(all, object.(*pacv1alpha1.Repository))
+	}
+	return all
+}
 
 func (e *env) missing() []redelivery.Delivery {
 	e.Helper()

@@ -147,7 +147,7 @@ func (e *env) start() {
 		baseURL: func() string { return "https://github.com" },
 		store:   store{redelivery.Store{ConfigMaps: e.kube.CoreV1().ConfigMaps(system)}}, secrets: e.kube.CoreV1(),
 		claims: listers.NewRepositoryClaimLister(e.claims).RepositoryClaims(system), known: func() bool { return true },
-		namespaces:   func() config.Namespaces { return e.settings.Load().Namespaces },
+		settings: e.settings.Load, everywhere: e.everywhere,
 		repositories: repositories.Lister(e.repos, e.settings), recorder: e.events, clock: ticking{e.clock},
 		logger: zap.NewNop().Sugar(), metrics: m, memory: newMemory(),
 	}

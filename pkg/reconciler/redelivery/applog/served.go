@@ -4,6 +4,7 @@ package applog
 
 import (
 	"net/url"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -18,7 +19,7 @@ type served struct {
 	// owners are by the service's number of the repository.
 	owners map[int64]v1alpha1.ClaimOwner
 	// unbound is set if the number of a repository is not known: no event of it was planned since
-	// its Repository was created.
+	// its Repository was created, or Pipelines-as-Code plans its events.
 	unbound bool
 }
 
@@ -29,13 +30,14 @@ func (s *source) servedAt(baseURL string) served {
 	claimed, _ := s.claims.List(labels.Everything()) // a cache's list cannot fail
 	for _, claim := range claimed {
 		switch {
-		case hostOf(claim.Spec.URL) != host, !s.namespaces().Serve(claim.Spec.Repository.Namespace):
+		case hostOf(claim.Spec.URL) != host, !s.settings().Namespaces.Serve(claim.Spec.Repository.Namespace):
 		case claim.Status.Bound == nil:
 			found.unbound = true
 		default:
 			found.owners[claim.Status.Bound.ID] = claim.Spec.Repository
 		}
 	}
+	found.unbound = found.unbound || s.forwardedAt(host)
 	all, _ := s.repositories.List(labels.Everything())
 	for _, repository := range all {
 		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
@@ -50,6 +52,19 @@ func (s *source) servedAt(baseURL string) served {
 		found.expect(repository, claim)
 	}
 	return found
+}
+
+// forwardedAt reports whether receivers forward deliveries of repositories at a host to
+// Pipelines-as-Code. Those that it has not received are requested again like all others.
+func (s *source) forwardedAt(host string) bool {
+	settings := s.settings()
+	if !settings.PipelinesAsCode.Runs() {
+		return false
+	}
+	return slices.ContainsFunc(s.everywhere(), func(repository *pacv1alpha1.Repository) bool {
+		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
+		return err == nil && hostOf(canonical) == host && !settings.Namespaces.Serve(repository.Namespace)
+	})
 }
 
 // expect adds the repository that a claimed Repository will serve next, if that is another one than

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -71,17 +72,29 @@ func TestNumberOfRecreatedRepository(t *testing.T) {
 	}
 }
 
-// Another installation serves such a namespace, even while this one still has a claim.
+// Another installation serves such a namespace, even while this one still has a claim. If it is
+// Pipelines-as-Code, the receivers forward to it what is requested here.
 func TestNamespacesThatAreNotServedGetNoRequests(t *testing.T) {
 	e := newEnv(t)
 	e.serve(1)
-	for setting, want := range map[string]bool{"team": true, "!team": false} {
+	for _, c := range []struct {
+		serve, pac, host string
+		want             bool
+	}{
+		{serve: "team", want: true},
+		{serve: "!team", want: false},
+		{serve: "!team", pac: "http://pac:8080", want: true},
+		{serve: "!team", pac: "http://pac:8080", host: "ghe.", want: false},
+		{serve: "!team", pac: "invalid", want: true},
+	} {
+		e.settings = config.NewStore(zap.NewNop().Sugar())
 		e.settings.OnConfigChanged(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name},
-			Data:       map[string]string{"serve-namespaces": setting},
+			Data:       map[string]string{"serve-namespaces": c.serve, "pipelines-as-code-url": c.pac},
 		})
-		if got := e.source.servedAt("https://github.com").may(1); got != want {
-			t.Errorf("%s: %t, want %t", setting, got, want)
+		e.start()
+		if got := e.source.servedAt("https://" + c.host + "github.com").may(1); got != c.want {
+			t.Errorf("%+v: %t", c, got)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func eventOf(
 					Message: "GitEvent " + run.Labels[plumbline.EventLabel] + " was deleted, so Plumbline does not follow PipelineRun " + run.Name +
 						" any more. The PipelineRun itself was left as it is.",
 				},
-				Attempts: earlierThan(run),
+				Attempts: earlierThan(run), WithoutState: withoutState(run),
 			}},
 		},
 	}
@@ -94,6 +94,12 @@ func eventOf(
 		}
 	}
 	return event
+}
+
+// withoutState reports whether a PipelineRun was created next to Pipelines-as-Code.
+func withoutState(run *metav1.PartialObjectMetadata) bool {
+	_, state := run.Annotations[pipelinesascode.State]
+	return !state
 }
 
 // projectAt returns the project at the URL of a Repository.

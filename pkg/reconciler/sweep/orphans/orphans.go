@@ -186,8 +186,7 @@ func (c *Closer) labelReported(ctx context.Context, service provider.Provider, r
 	if id != "" {
 		labels, annotations = service.Metadata(id)
 	}
-	labels[pipelinesascode.State] = pipelinesascode.StateCompleted
-	annotations[pipelinesascode.State] = pipelinesascode.StateCompleted
+	resources.MarkReported(labels, annotations, run.WithoutState)
 	_, err := c.Runs.Namespace(run.Namespace).
 		Patch(ctx, run.Name, types.MergePatchType, resources.AnnotationPatch(labels, annotations), metav1.PatchOptions{})
 	if err == nil || fault.Gone(err) {

@@ -79,6 +79,7 @@ func newEnv(t *testing.T) *env {
 			pipelinesascode.GitProvider: "own", pipelinesascode.Repository: "app", pipelinesascode.RepoURL: url,
 			pipelinesascode.SHA:          sha,
 			pipelinesascode.SourceBranch: "main", pipelinesascode.OriginalPRName: "build", pipelinesascode.CheckRunID: "7",
+			pipelinesascode.State: pipelinesascode.StateStarted,
 		},
 	}}
 	w.objects = []runtime.Object{repository(), claim()}
@@ -199,6 +200,20 @@ func TestOrphanedCheckIsClosed(t *testing.T) {
 		t.Errorf("the report is %+v", c)
 	}
 	if !strings.Contains(w.patches[0], `"pipelinesascode.tekton.dev/state":"completed"`) {
+		t.Errorf("patched %s", w.patches[0])
+	}
+}
+
+// A PipelineRun that was created next to Pipelines-as-Code never gets a state.
+func TestOrphanWithoutAStateGetsNone(t *testing.T) {
+	t.Parallel()
+	w := newEnv(t)
+	delete(w.run.Annotations, pipelinesascode.State)
+	w.start()
+	if asked, err := w.close(); !asked || err != nil || len(w.patches) != 1 {
+		t.Fatal(asked, err, w.patches)
+	}
+	if strings.Contains(w.patches[0], "/state") || !strings.Contains(w.patches[0], `"plumbline.dev/reported":"true"`) {
 		t.Errorf("patched %s", w.patches[0])
 	}
 }

@@ -28,7 +28,8 @@ func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav
 	if at >= 0 {
 		id = event.Status.Checks[at].ID
 	}
-	if err := c.labelReported(ctx, service, &v1alpha1.Run{Namespace: run.Namespace, Name: run.Name}, id); err != nil {
+	labelled := &v1alpha1.Run{Namespace: run.Namespace, Name: run.Name, WithoutState: withoutState(run)}
+	if err := c.labelReported(ctx, service, labelled, id); err != nil {
 		return fmt.Errorf("for settled GitEvent %s: %w", event.Name, err)
 	}
 	if at < 0 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // The reasons of conditions of TaskRuns that no constant of Tekton's API has.
@@ -23,11 +24,11 @@ const (
 )
 
 // ofAttempt diagnoses one attempt of a failed TaskRun: first what ends a pod.
-func (r *report) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
+func (r *run) ofAttempt(tr *pipelinev1.TaskRun, s *pipelinev1.TaskRunStatus) Diagnosis {
 	if d, ok := ofPod(r.facts.Pods[s.PodName]); ok && killed(s) {
 		return d
 	}
-	c, task := s.GetCondition(apis.ConditionSucceeded), code(taskName(tr))
+	c, task := s.GetCondition(apis.ConditionSucceeded), text.Code(TaskName(tr))
 	switch pipelinev1.TaskRunReason(c.Reason) {
 	case pipelinev1.TaskRunReasonPodEvicted:
 		return ofEviction(task, s, c.Message)
@@ -63,7 +64,7 @@ func ofEviction(task string, s *pipelinev1.TaskRunStatus, message string) Diagno
 }
 
 // ofUnstarted diagnoses a TaskRun whose pod was not created or did not start.
-func (r *report) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
+func (r *run) ofUnstarted(task string, s *pipelinev1.TaskRunStatus, reason, message string) Diagnosis {
 	pod := "the pod of task " + task
 	switch pipelinev1.TaskRunReason(reason) {
 	case pipelinev1.TaskRunReasonImagePullFailed:
@@ -108,19 +109,19 @@ func ofDefinition(task, reason, message string) Diagnosis {
 }
 
 // timedOut reports whether the PipelineRun ended because of its timeout.
-func (r *report) timedOut() bool {
+func (r *run) timedOut() bool {
 	return r.pr.Status.GetCondition(apis.ConditionSucceeded).Reason == pipelinev1.PipelineRunReasonTimedOut.String()
 }
 
 // namedTask looks up the Task that Tekton's guess names.
-func (r *report) namedTask(message string) (exists, known bool) {
+func (r *run) namedTask(message string) (exists, known bool) {
 	_, _, task := splitHint(message)
 	return r.facts.exists(task)
 }
 
 // ofSteps diagnoses from the steps. Before v1.12, Tekton gave all of these the reason Failed.
 func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis {
-	if step := failedStep(s); step != nil {
+	if step := FailedStep(s); step != nil {
 		d := ofStep(task, step)
 		d.Step = step.Name
 		return d
@@ -146,7 +147,7 @@ func ofSteps(task string, s *pipelinev1.TaskRunStatus, message string) Diagnosis
 
 // ofStep diagnoses a step that failed.
 func ofStep(task string, step *pipelinev1.StepState) Diagnosis {
-	t, name := step.Terminated, code(step.Name)
+	t, name := step.Terminated, text.Code(step.Name)
 	switch {
 	case t.Reason == "OOMKilled":
 		return ofAuthor(causeMemory, "step", name, task)
@@ -175,9 +176,9 @@ func ofSidecars(task string, s *pipelinev1.TaskRunStatus) Diagnosis {
 		if t == nil || t.ExitCode == 0 && t.Reason != "OOMKilled" {
 			continue
 		}
-		d := ofAuthor(causeSidecar, code(sidecar.Name), task, t.ExitCode)
+		d := ofAuthor(causeSidecar, text.Code(sidecar.Name), task, t.ExitCode)
 		if t.Reason == "OOMKilled" {
-			d = ofAuthor(causeMemory, "sidecar", code(sidecar.Name), task)
+			d = ofAuthor(causeMemory, "sidecar", text.Code(sidecar.Name), task)
 		}
 		authors := s.TaskSpec == nil || slices.ContainsFunc(s.TaskSpec.Sidecars,
 			func(declared pipelinev1.Sidecar) bool { return declared.Name == sidecar.Name })

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+// Package diagnosis says whose fault a failed PipelineRun is, what failed, and what Tekton's words
+// mean. It names the component that refused a PipelineRun. It changes no conclusion.
+package diagnosis
 
 import (
 	"fmt"
@@ -11,6 +13,13 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
+
+// run is a failed PipelineRun with its TaskRuns.
+type run struct {
+	pr       *pipelinev1.PipelineRun
+	taskRuns []*pipelinev1.TaskRun
+	facts    Facts
+}
 
 // Diagnosis says whose fault a failure is, and what failed. It is empty for a PipelineRun that did
 // not fail.
@@ -23,8 +32,8 @@ type Diagnosis struct {
 	Step string
 }
 
-// saysAll reports whether the title says all that people have to know in one line.
-func (d Diagnosis) saysAll() bool {
+// SaysAll reports whether the title says all that people have to know in one line.
+func (d Diagnosis) SaysAll() bool {
 	return d.Verdict == v1alpha1.VerdictInfrastructure || d.Verdict == v1alpha1.VerdictAuthor && d.Step != ""
 }
 
@@ -48,11 +57,11 @@ func unsure(format string, args ...any) Diagnosis {
 // a node that is lost after a task has failed by itself changes nothing for the author.
 func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts Facts) Diagnosis {
 	condition := pr.Status.GetCondition(apis.ConditionSucceeded)
-	if outcomeOf(condition) != v1alpha1.OutcomeFailed {
+	if OutcomeOf(condition) != v1alpha1.OutcomeFailed {
 		return Diagnosis{}
 	}
-	r := report{pr: pr, taskRuns: taskRuns, facts: facts, outcome: v1alpha1.OutcomeFailed}
-	failing := r.failing()
+	r := run{pr: pr, taskRuns: taskRuns, facts: facts}
+	failing := Failing(taskRuns)
 	first := r.ofFirst(failing)
 	d, ok := r.ofRun(condition, len(failing) > 0)
 	switch {
@@ -69,9 +78,9 @@ func Diagnose(pr *pipelinev1.PipelineRun, taskRuns []*pipelinev1.TaskRun, facts 
 
 // ofFirst diagnoses the TaskRun that failed first. Of those that failed in the same second, the
 // author's counts.
-func (r *report) ofFirst(failing []*pipelinev1.TaskRun) (first Diagnosis) {
+func (r *run) ofFirst(failing []*pipelinev1.TaskRun) (first Diagnosis) {
 	for i, tr := range failing {
-		if i > 0 && !endedAt(tr).Equal(endedAt(failing[0])) {
+		if i > 0 && !EndedAt(tr).Equal(EndedAt(failing[0])) {
 			break
 		}
 		d := r.ofTaskRun(tr)
@@ -84,7 +93,7 @@ func (r *report) ofFirst(failing []*pipelinev1.TaskRun) (first Diagnosis) {
 
 // hidesMore reports whether more may have failed than the TaskRuns show, or still runs: the status
 // of CustomRuns is not read, and Tekton ends no task of a run for which it cannot create another.
-func (r *report) hidesMore() bool {
+func (r *run) hidesMore() bool {
 	return slices.ContainsFunc(r.pr.Status.ChildReferences, func(child pipelinev1.ChildStatusReference) bool {
 		return child.Kind != "TaskRun"
 	}) || !r.timedOut() && slices.ContainsFunc(r.taskRuns, func(tr *pipelinev1.TaskRun) bool { return !tr.IsDone() })
@@ -92,7 +101,7 @@ func (r *report) hidesMore() bool {
 
 // ofTaskRun diagnoses a failed TaskRun. If one of its attempts failed by itself, the verdict is
 // author, even if a later attempt has lost its node.
-func (r *report) ofTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
+func (r *run) ofTaskRun(tr *pipelinev1.TaskRun) Diagnosis {
 	d := r.ofAttempt(tr, &tr.Status)
 	for i := 0; i < len(tr.Status.RetriesStatus) && d.Verdict != v1alpha1.VerdictAuthor; i++ {
 		if attempt := &tr.Status.RetriesStatus[i]; attempt.GetCondition(apis.ConditionSucceeded).IsFalse() {

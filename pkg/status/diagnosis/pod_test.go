@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
-	"os"
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
@@ -66,8 +65,8 @@ func TestPodSaysWhoEndedAStep(t *testing.T) {
 				&apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionFalse, Reason: "Failed"},
 			)
 			d := Diagnose(pr, []*pipelinev1.TaskRun{tr}, Facts{Pods: map[string]*corev1.PodStatus{"unit-pod": c.pod}})
-			if d.Verdict != c.verdict || failedTitle(d.Verdict, d.Cause) != c.title {
-				t.Errorf("%s: %s, want %s: %s", d.Verdict, failedTitle(d.Verdict, d.Cause), c.verdict, c.title)
+			if d.Verdict != c.verdict || Title(d.Verdict, d.Cause) != c.title {
+				t.Errorf("%s: %s, want %s: %s", d.Verdict, Title(d.Verdict, d.Cause), c.verdict, c.title)
 			}
 		})
 	}
@@ -82,25 +81,8 @@ func TestTitleOfExceededLimitLeavesTheCauseOpen(t *testing.T) {
 		`Cluster problem: the admission webhook "w" refused the pod.`: ofCluster(causeRefused, `the admission webhook "w"`, "the pod"),
 		"Cluster problem: node lost. Your change is not the cause.":   ofCluster(causeNodeLost),
 	} {
-		if got := failedTitle(d.Verdict, d.Cause); got != title {
+		if got := Title(d.Verdict, d.Cause); got != title {
 			t.Errorf("%s, want %s", got, title)
 		}
-	}
-}
-
-// The verdict on a step that failed by itself stays the author's, although the Pod was ended later,
-// and a signal ended an earlier step whose failure is ignored.
-func TestPodDoesNotExcuseStepThatFailedByItself(t *testing.T) {
-	data, err := os.ReadFile("testdata/corpus/continued-step-killed.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pr, taskRuns := corpusRun(t, "continued-step-killed", string(data))
-	if NeedsPod(taskRuns[0]) {
-		t.Error("NeedsPod is true")
-	}
-	d := Diagnose(pr, taskRuns, Facts{Pods: map[string]*corev1.PodStatus{"build-unit-pod": {Reason: "Terminated"}}})
-	if d.Verdict != v1alpha1.VerdictAuthor {
-		t.Errorf("%s: %s", d.Verdict, failedTitle(d.Verdict, d.Cause))
 	}
 }

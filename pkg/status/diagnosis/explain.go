@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"slices"
@@ -9,14 +9,14 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 )
 
-// explain returns in plain text what a terminal condition of Tekton means when Tekton's own words
+// Explain returns in plain text what a terminal condition of Tekton means when Tekton's own words
 // mislead, and "" when it has nothing to add. It never changes a conclusion.
 //
 // Tekton ends a TaskRun with PodCreationFailed and the guess "Maybe missing or invalid Task X"
 // whenever a pod cannot be created for a reason it does not know, such as an admission webhook that
 // refuses connections. The guess is repeated only if facts say that X does not exist.
-func explain(reason, message string, facts Facts) string {
-	if !fromControlPlane(reason) {
+func Explain(reason, message string, facts Facts) string {
+	if !FromControlPlane(reason) {
 		return ""
 	}
 	what := "what this run needs"
@@ -37,9 +37,9 @@ func explain(reason, message string, facts Facts) string {
 	return strings.Join(said, " ")
 }
 
-// fromControlPlane reports whether Tekton's controller or the API server wrote the condition's
+// FromControlPlane reports whether Tekton's controller or the API server wrote the condition's
 // message, and not a step.
-func fromControlPlane(reason string) bool {
+func FromControlPlane(reason string) bool {
 	return slices.Contains([]string{
 		pipelinev1.TaskRunReasonPodCreationFailed.String(),
 		pipelinev1.PipelineRunReasonCreateRunFailed.String(),
@@ -99,8 +99,8 @@ func (f Facts) exists(task string) (exists, known bool) {
 	return exists, known
 }
 
-// withoutHint returns Tekton's message without its guess, unless the guess is right.
-func withoutHint(message string, facts Facts) string {
+// WithoutHint returns Tekton's message without its guess, unless the guess is right.
+func WithoutHint(message string, facts Facts) string {
 	words, _, task := splitHint(message)
 	if exists, known := facts.exists(task); known && !exists {
 		return message

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"regexp"
@@ -92,8 +92,8 @@ func splitHint(message string) (words, hint, task string) {
 	return words, hint, task
 }
 
-// quotaName returns the ResourceQuota that a message of the API server names, or "".
-func quotaName(message string) string {
+// QuotaName returns the ResourceQuota that a message of the API server names, or "".
+func QuotaName(message string) string {
 	if match := quota.FindStringSubmatch(message); match != nil {
 		return match[1]
 	}

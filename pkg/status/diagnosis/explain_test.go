@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import "testing"
 
@@ -63,7 +63,7 @@ func TestExplain(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got := explain(c.reason, c.message, c.facts); got != c.want {
+			if got := Explain(c.reason, c.message, c.facts); got != c.want {
 				t.Errorf("explain =\n%s\nwant\n%s", got, c.want)
 			}
 		})

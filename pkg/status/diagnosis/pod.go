@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"slices"
@@ -18,7 +18,7 @@ func NeedsPod(tr *pipelinev1.TaskRun) bool {
 
 // killed reports whether a signal ended the step that failed.
 func killed(s *pipelinev1.TaskRunStatus) bool {
-	step := failedStep(s)
+	step := FailedStep(s)
 	return step != nil && step.Terminated.Reason != "OOMKilled" && slices.Contains(signals(), step.Terminated.ExitCode)
 }
 
@@ -33,8 +33,8 @@ func StepFailed(step *pipelinev1.StepState) bool {
 	return t != nil && (t.ExitCode != 0 || t.Reason == "OOMKilled") && why != "Skipped" && why != "Continued"
 }
 
-// failedStep returns the first step that failed, or nil.
-func failedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
+// FailedStep returns the first step that failed, or nil.
+func FailedStep(s *pipelinev1.TaskRunStatus) *pipelinev1.StepState {
 	for i := range s.Steps {
 		if StepFailed(&s.Steps[i]) {
 			return &s.Steps[i]

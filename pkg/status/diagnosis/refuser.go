@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"regexp"
@@ -38,59 +38,51 @@ var (
 // forbidden is how k8s.io/apiserver pkg/admission, NewForbidden, names the object.
 const forbidden = `\S+ (?:"[^"]*" )?is forbidden: `
 
-// component is a part of the cluster that refused a PipelineRun: what it is, and its name, which
+// Component is a part of the cluster that refused a PipelineRun: what it is, and its name, which
 // may be empty.
-type component struct{ kind, name string }
+type Component struct{ Kind, Name string }
 
-// plain returns the component for a title.
-func (c component) plain() string { return strings.TrimSpace(c.kind + " " + c.name) }
+// String returns the component for a title.
+func (c Component) String() string { return strings.TrimSpace(c.Kind + " " + c.Name) }
 
-// markdown returns the component for a sentence.
-func (c component) markdown() string {
-	if c.name == "" {
-		return c.kind
-	}
-	return c.kind + " <b>" + plain(c.name) + "</b>"
-}
-
-// refuser returns the component that refused a PipelineRun, and the sentence that says what to do.
+// Refuser returns the component that refused a PipelineRun, and the sentence that says what to do.
 // Both are empty if the definition was refused before it reached the cluster. It reads the API
 // server's words to name the component and for nothing else.
-func refuser(reason, words string) (who component, advice string) {
+func Refuser(reason, words string) (who Component, advice string) {
 	switch reason {
 	case fault.ReasonDenied:
 		return denier(words)
 	case fault.ReasonInvalid:
-		return component{kind: refuserValidation}, fixIt
+		return Component{Kind: refuserValidation}, fixIt
 	case fault.ReasonTooLarge:
 		if bySize.MatchString(words) {
-			return component{kind: refuserSize}, fixIt
+			return Component{Kind: refuserSize}, fixIt
 		}
 	case fault.ReasonOverLimit:
-		return component{kind: refuserLimit}, meetIt
+		return Component{Kind: refuserLimit}, meetIt
 	}
-	return component{}, ""
+	return Component{}, ""
 }
 
 // denier returns the admission that denied a PipelineRun.
-func denier(words string) (who component, advice string) {
+func denier(words string) (who Component, advice string) {
 	if match := byWebhook.FindStringSubmatch(words); match != nil {
 		if isTekton(match[1]) {
-			return component{refuserTekton, match[1]}, fixIt
+			return Component{refuserTekton, match[1]}, fixIt
 		}
-		return component{refuserWebhook, match[1]}, meetIt
+		return Component{refuserWebhook, match[1]}, meetIt
 	}
 	if match := byPolicy.FindStringSubmatch(words); match != nil {
-		return component{"the " + strings.Replace(match[1], "policy", "admission policy", 1), match[2]}, meetIt
+		return Component{"the " + strings.Replace(match[1], "policy", "admission policy", 1), match[2]}, meetIt
 	}
 	if match := byPodSecurity.FindStringSubmatch(words); match != nil {
-		return component{refuserPodSecurity, match[1]}, meetIt
+		return Component{refuserPodSecurity, match[1]}, meetIt
 	}
 	switch {
 	case byLimitRange.MatchString(words):
-		return component{kind: refuserLimitRange}, meetIt
+		return Component{Kind: refuserLimitRange}, meetIt
 	case byValidation.MatchString(words):
-		return component{kind: refuserValidation}, fixIt
+		return Component{Kind: refuserValidation}, fixIt
 	}
-	return component{kind: refuserServer}, meetIt
+	return Component{Kind: refuserServer}, meetIt
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package status
+package diagnosis
 
 import (
 	"slices"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	"knative.dev/pkg/apis"
+
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // ofRun diagnoses a PipelineRun from its own condition. ok is false if its tasks say more.
-func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok bool) {
+func (r *run) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok bool) {
 	switch reason := pipelinev1.PipelineRunReason(c.Reason); reason {
 	case pipelinev1.PipelineRunReasonFailed, "":
 		return Diagnosis{}, false
@@ -28,7 +30,7 @@ func (r *report) ofRun(c *apis.Condition, tasksFailed bool) (d Diagnosis, ok boo
 		pipelinev1.PipelineRunReasonInvalidPipelineResultReference, pipelinev1.PipelineRunReasonCouldntGetPipelineResult:
 		return ofAuthor(causeResult), true
 	case "CouldntCreateWorkspacePVC", "ReasonCouldntCreateOrUpdateAffinityAssistantStatefulSet":
-		if echoesOutage(c.Message) || quotaName(c.Message) != "" {
+		if echoesOutage(c.Message) || QuotaName(c.Message) != "" {
 			return ofCluster(causeVolume), true
 		}
 		return unsure(causeVolume), true
@@ -53,13 +55,13 @@ func ofResolution(c *apis.Condition) Diagnosis {
 
 // ofRunTimeout diagnoses a timeout when no TaskRun has ended because of it yet: Tekton ends the
 // PipelineRun first.
-func (r *report) ofRunTimeout() Diagnosis {
+func (r *run) ofRunTimeout() Diagnosis {
 	for _, tr := range r.taskRuns {
 		c := tr.Status.GetCondition(apis.ConditionSucceeded)
 		if !c.IsUnknown() {
 			continue
 		}
-		if d, ok := ofPending(code(taskName(tr)), c.GetReason(), c.GetMessage()); ok {
+		if d, ok := ofPending(text.Code(TaskName(tr)), c.GetReason(), c.GetMessage()); ok {
 			return d
 		}
 	}
@@ -108,7 +110,7 @@ func ofCreation(what, message string) Diagnosis {
 		words = match[1]
 	}
 	switch {
-	case quotaName(words) != "":
+	case QuotaName(words) != "":
 		return ofCluster(causeQuota, what)
 	case byLimitRange.MatchString(words), byPodSecurity.MatchString(words), byValidation.MatchString(words),
 		translation.MatchString(words):

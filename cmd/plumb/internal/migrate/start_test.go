@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+)
+
+const value = "a value that is never printed"
+
+func (e *env) start() error {
+	s := &Start{Migration: e.Migration, AppSecret: "plumbline-github-app", Global: "pipelines-as-code"}
+	return s.Run(e.Context())
+}
+
+func secret(namespace, name string, keys ...string) *corev1.Secret {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
+	for _, key := range keys {
+		s.Data[key] = []byte(value)
+	}
+	return s
+}
+
+// theirs is what an administrator has given PaC.
+func theirs() []runtime.Object {
+	return []runtime.Object{
+		secret(
+			pacNS,
+			"pipelines-as-code-secret",
+			"github-application-id",
+			"github-private-key",
+			"webhook.secret",
+			"unrelated",
+		),
+		secret(pacNS, "gitlab", "provider.token", "webhook.secret"),
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: "pipelines-as-code"},
+			Data: map[string]string{
+				"application-name":                "Acme CI",
+				"error-log-snippet":               "true",
+				"remember-ok-to-test":             "maybe",
+				"tekton-dashboard-url":            "",
+				"bitbucket-cloud-check-source-ip": "true",
+				"custom-console-url":              "https://theirs.example.com",
+			},
+		},
+	}
+}
+
+func globalRepository() *pacv1alpha1.Repository {
+	global := repository(pacNS, "pipelines-as-code", "")
+	global.Spec.GitProvider = &pacv1alpha1.GitProvider{
+		Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "gitlab"}, WebhookSecret: &pacv1alpha1.Secret{Name: "gitlab"},
+	}
+	return global
+}
+
+func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
+	e := newEnv(t, globalRepository())
+	e.put(theirs()...)
+	e.set("custom-console-url", "https://ours.example.com", "webhook-url", "https://hooks.example.com")
+	if err := e.start(); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"custom-console-url": "https://ours.example.com", "webhook-url": "https://hooks.example.com",
+		"application-name": "Acme CI", "pipelines-as-code-url": pacURL, "serve-namespaces": system,
+	}
+	if diff := cmp.Diff(want, e.data()); diff != "" {
+		t.Error(diff)
+	}
+	app, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "plumbline-github-app", metav1.GetOptions{})
+	if err != nil || len(app.Data) != 3 || string(app.Data["github-private-key"]) != value {
+		t.Errorf("%v: the App's Secret has %d keys", err, len(app.Data))
+	}
+	copied, err := e.own.PipelinesascodeV1alpha1().
+		Repositories(system).
+		Get(t.Context(), "pipelines-as-code", metav1.GetOptions{})
+	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" {
+		t.Errorf("%v: the global Repository is %+v", err, copied)
+	}
+	if _, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "gitlab", metav1.GetOptions{}); err != nil {
+		t.Errorf("the Secret of the global Repository: %v", err)
+	}
+	e.says(
+		"https://hooks.example.com/",
+		"Copied to it: application-name",
+		"Not copied: key remember-ok-to-test",
+		"Not copied: key bitbucket-cloud-check-source-ip",
+		"Not copied: key custom-console-url, which ConfigMap plumbline/plumbline has already",
+	)
+	if said := e.out.String(); strings.Contains(said, value) || strings.Contains(said, "Acme") ||
+		strings.Contains(said, "theirs") {
+		t.Errorf("it prints a value:\n%s", said)
+	}
+}
+
+func TestStartNeverOverwrites(t *testing.T) {
+	ours := repository(system, "pipelines-as-code", "")
+	e := newEnv(t, globalRepository(), ours)
+	e.put(append(theirs(), secret(system, "plumbline-github-app", "github-application-id"))...)
+	if err := e.start(); err != nil {
+		t.Fatal(err)
+	}
+	app, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "plumbline-github-app", metav1.GetOptions{})
+	if err != nil || len(app.Data) != 1 {
+		t.Errorf("%v: the App's Secret has %d keys", err, len(app.Data))
+	}
+	e.says("Secret plumbline/plumbline-github-app exists already", "Repository plumbline/pipelines-as-code exists already")
+}
+
+func TestStartRefuses(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(e *env)
+		want   string
+	}{
+		"a cluster without PaC": {func(e *env) {
+			for _, name := range []string{pacController, pacWatcher, pacWebhook} {
+				_ = e.kube.Tracker().Delete(deployments(), pacNS, name)
+			}
+		}, "nothing to move from"},
+		"a stopped watcher": {func(e *env) {
+			stopped := deployment(pacNS, pacWatcher)
+			stopped.Spec.Replicas, stopped.Status.Replicas = ptr.To[int32](0), 0
+			_ = e.kube.Tracker().Update(deployments(), stopped, pacNS)
+		}, "Deployment openshift-pipelines/pipelines-as-code-watcher does not run"},
+		"two installations of PaC": {func(e *env) {
+			e.put(deployment("pipelines-as-code", pacController))
+		}, "in the namespaces openshift-pipelines, pipelines-as-code"},
+		"no Service of PaC": {func(e *env) {
+			_ = e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), pacNS, pacController)
+		}, "--pac-url"},
+		"a cluster without Plumbline": {func(e *env) {
+			_ = e.kube.Tracker().Delete(deployments(), system, "plumbline-receiver")
+		}, "install Plumbline first"},
+		"namespaces that are served already": {func(e *env) { e.set("serve-namespaces", "team-a, ci-*") }, `"team-a, ci-*"`},
+		"another URL of PaC": {func(e *env) {
+			e.set("pipelines-as-code-url", "http://elsewhere", "serve-namespaces", system)
+		}, "listens on " + pacURL},
+		"a URL without a restriction": {func(e *env) { e.set("pipelines-as-code-url", pacURL) }, "serves every namespace"},
+		"missing rights": {func(e *env) {
+			e.put(theirs()...)
+			e.allow("create secrets", "patch configmaps")
+		}, "create secrets in namespace plumbline\n  patch configmaps in namespace plumbline\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			test.change(e)
+			e.kube.ClearActions()
+			e.refused(e.start(), test.want)
+		})
+	}
+}
+
+// A call that fails at any point is repeated. A namespace that has moved meanwhile stays moved.
+func TestStartContinues(t *testing.T) {
+	for n := 1; ; n++ {
+		e := newEnv(t, globalRepository())
+		e.put(theirs()...)
+		failAt(e, n)
+		first := e.start()
+		failAt(e, 0)
+		if err := e.start(); err != nil {
+			t.Fatalf("after call %d failed: %v", n, err)
+		}
+		if got := e.data(); got["pipelines-as-code-url"] != pacURL || got["serve-namespaces"] != system ||
+			got["application-name"] != "Acme CI" {
+			t.Errorf("after call %d failed: %v", n, got)
+		}
+		for _, name := range []string{"plumbline-github-app", "gitlab"} {
+			if _, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+				t.Errorf("after call %d failed: %v", n, err)
+			}
+		}
+		if first == nil {
+			if n < 12 {
+				t.Fatalf("only %d calls were made", n)
+			}
+			break
+		}
+	}
+	e := newEnv(t)
+	e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, team-a")
+	if err := e.start(); err != nil || len(e.writes()) > 0 {
+		t.Errorf("%v; changed %v", err, e.writes())
+	}
+}
+
+// failAt lets all calls from the n-th on fail, as for a process that ends there; 0 lets none fail.
+func failAt(e *env, n int) {
+	e.calls = 0
+	e.failFrom = n
+	if e.armed {
+		return
+	}
+	e.armed = true
+	fail := func(clienttesting.Action) (bool, runtime.Object, error) {
+		e.calls++
+		if e.failFrom > 0 && e.calls >= e.failFrom {
+			return true, nil, apierrors.NewBadRequest("the process ends here")
+		}
+		return false, nil, nil
+	}
+	e.kube.PrependReactor("*", "*", fail)
+	e.own.PrependReactor("*", "*", fail)
+}

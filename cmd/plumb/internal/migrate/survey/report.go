@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package survey
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Kind says what a finding means for the move.
+type Kind string
+
+// The kinds, in the order in which they are shown.
+const (
+	// Blocks is what has to be fixed, or given up, before the move.
+	Blocks Kind = "blocks"
+	// Differs is what behaves differently after the move.
+	Differs Kind = "differs"
+	// Same is what stays as it is.
+	Same Kind = "same"
+)
+
+// Topic is what a finding is about.
+type Topic string
+
+// The topics.
+const (
+	Cluster      Topic = "cluster"
+	Setting      Topic = "setting"
+	Repositories Topic = "repository"
+	Pipelines    Topic = "pipeline"
+	Access       Topic = "access"
+)
+
+// Report is what a move to Plumbline changes.
+type Report struct {
+	// Blocked is true if a finding blocks the move.
+	Blocked       bool           `json:"blocked"`
+	Installations []Installation `json:"installations"`
+	Repositories  Count          `json:"repositories"`
+	Events        Events         `json:"events"`
+	Findings      []Finding      `json:"findings"`
+	// MissingRights are rights that the account lacks, so that the report is not complete.
+	MissingRights []string `json:"missingRights,omitempty"`
+}
+
+// Installation is one controller of Pipelines-as-Code.
+type Installation struct {
+	Namespace  string `json:"namespace"`
+	Deployment string `json:"deployment"`
+	Version    string `json:"version,omitempty"`
+	ConfigMap  string `json:"configMap"`
+	Secret     string `json:"secret"`
+	// Operator is true if the Tekton operator installed it.
+	Operator bool `json:"operator,omitempty"`
+
+	global string // the name of the global Repository
+}
+
+// Count counts Repositories.
+type Count struct {
+	Total int `json:"total"`
+	// Unchanged are those without a finding.
+	Unchanged int `json:"unchanged"`
+	// Blocked are those with a finding that blocks the move.
+	Blocked int `json:"blocked"`
+}
+
+// Events counts the events whose pipelines were compared.
+type Events struct {
+	Compared int `json:"compared"`
+	// Equal are those for which Plumbline starts the same pipelines.
+	Equal int `json:"equal"`
+	// NotCompared says why other events, or decisions about single pipelines, were not compared.
+	NotCompared []Skipped `json:"notCompared,omitempty"`
+}
+
+// Skipped counts what was not compared for one reason.
+type Skipped struct {
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+}
+
+// Finding is one thing that a user of the cluster notices, or has to do.
+type Finding struct {
+	Kind  Kind  `json:"kind"`
+	Topic Topic `json:"topic"`
+	// Says is a sentence, Remedy what to do about it.
+	Says   string `json:"says"`
+	Remedy string `json:"remedy,omitempty"`
+	// Page is the section of the documentation that explains it; empty if none does.
+	Page string `json:"page,omitempty"`
+	// Objects are those that it is about: "team-a/app", or "team-a/app at 1a2b3c4d: build".
+	Objects []string `json:"objects"`
+}
+
+// collector collects findings. Findings that say the same become one.
+type collector struct {
+	findings []Finding
+	// touched are the Repositories that a finding of this kind is about.
+	touched map[Kind]map[string]bool
+	skipped map[string]int
+	rights  rights
+}
+
+// add adds a finding about one object. repository is the Repository that it touches, "" for none.
+func (c *collector) add(f Finding, repository, object string) {
+	if repository != "" && f.Kind != Same {
+		if c.touched == nil {
+			c.touched = map[Kind]map[string]bool{Blocks: {}, Differs: {}}
+		}
+		c.touched[f.Kind][repository] = true
+	}
+	for i := range c.findings {
+		known := &c.findings[i]
+		if known.Kind == f.Kind && known.Topic == f.Topic && known.Says == f.Says && known.Page == f.Page {
+			if !slices.Contains(known.Objects, object) {
+				known.Objects = append(known.Objects, object)
+			}
+			return
+		}
+	}
+	f.Objects = []string{object}
+	c.findings = append(c.findings, f)
+}
+
+// skip counts something that was not compared.
+func (c *collector) skip(why string) {
+	if c.skipped == nil {
+		c.skipped = map[string]int{}
+	}
+	c.skipped[why]++
+}
+
+// finish completes a report with what was collected.
+func (c *collector) finish(r *Report) {
+	order := []Kind{Blocks, Differs, Same}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
+			cmp.Compare(len(b.Objects), len(a.Objects)),
+		)
+	})
+	r.Findings = c.findings
+	r.Blocked = slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Blocks })
+	r.Repositories.Blocked = len(c.touched[Blocks])
+	r.Repositories.Unchanged = r.Repositories.Total - r.Repositories.Blocked
+	for name := range c.touched[Differs] {
+		if !c.touched[Blocks][name] {
+			r.Repositories.Unchanged--
+		}
+	}
+	for why, count := range c.skipped {
+		r.Events.NotCompared = append(r.Events.NotCompared, Skipped{why, count})
+	}
+	slices.SortFunc(r.Events.NotCompared, func(a, b Skipped) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why))
+	})
+	r.MissingRights = c.rights.missing()
+}

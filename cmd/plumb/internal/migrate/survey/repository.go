@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package survey
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
+)
+
+const (
+	pageOfFields   = "docs/migration.md#settings-that-do-nothing"
+	pageOfHosts    = "docs/gitlab.md#a-gitlab-in-your-own-network"
+	pageOfGitLab   = "docs/gitlab.md#set-up"
+	pageOfStarting = "docs/migration.md#when-a-pipeline-starts"
+)
+
+// moving is a Repository that moves.
+type moving struct {
+	// Repository is completed by the global one; own is as it is stored.
+	*pacv1alpha1.Repository
+	own, global *pacv1alpha1.Repository
+	config      *config.Config
+	// app is the Secret of the GitHub App; nil if there is none.
+	app  *corev1.Secret
+	runs []started
+}
+
+// name is how a report names the Repository.
+func (m *moving) name() string { return m.Namespace + "/" + m.Name }
+
+// service returns the Git service of the Repository: the one that it names, or the one that its
+// host looks like.
+func (m *moving) service() string {
+	if git := m.Spec.GitProvider; git != nil && git.Type != "" {
+		return git.Type
+	}
+	u, err := url.Parse(m.Spec.URL)
+	if err != nil {
+		return github.Name
+	}
+	service, err := delivery.For("", u.Host)
+	if err != nil {
+		return github.Name
+	}
+	return service
+}
+
+// byApp reports whether the GitHub App serves the Repository: its last run says so, or it names no
+// token.
+func (m *moving) byApp() bool {
+	if m.service() != github.Name {
+		return false
+	}
+	if len(m.runs) > 0 {
+		return m.runs[0].byApp
+	}
+	git := m.Spec.GitProvider
+	return git == nil || git.Secret == nil
+}
+
+// repositories reports on all Repositories.
+func (s *surveyor) repositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+	all, err := s.readRepositories(ctx, installations)
+	if err != nil || len(all) == 0 {
+		return all, err
+	}
+	settings := config.Default()
+	var app *corev1.Secret
+	for n, i := range installations {
+		read, err := s.examine(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		secret, err := s.app(ctx, i, slices.ContainsFunc(all, (*moving).byApp))
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			settings, app = read, secret
+		}
+	}
+	for _, m := range all {
+		m.config, m.app = settings, app
+		s.fields(m)
+		s.reach(m)
+		if err := s.credentials(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	s.duplicates(all)
+	return all, nil
+}
+
+// readRepositories returns the Repositories, with what Pipelines-as-Code has started for each.
+func (s *surveyor) readRepositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+	var all []*moving
+	globals := map[string]*pacv1alpha1.Repository{}
+	err := pages(func(o metav1.ListOptions) (string, error) {
+		list, err := s.cluster.Own.PipelinesascodeV1alpha1().Repositories(metav1.NamespaceAll).List(ctx, o)
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			r := &list.Items[i]
+			if slices.ContainsFunc(installations, func(i Installation) bool {
+				return i.Namespace == r.Namespace && i.global == r.Name
+			}) {
+				globals[r.Namespace] = r
+				continue
+			}
+			all = append(all, &moving{Repository: r, own: r})
+		}
+		return list.Continue, nil
+	})
+	if err != nil {
+		return nil, s.unlessForbidden("reading Repositories", err)
+	}
+	started, err := s.started(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		m.runs = started[m.name()]
+		if len(installations) == 0 {
+			continue
+		}
+		if m.global = globals[installations[0].Namespace]; m.global != nil {
+			m.Repository = m.own.DeepCopy()
+			m.Spec = *m.own.Spec.WithGlobal(&m.global.Spec)
+		}
+	}
+	return all, nil
+}
+
+// blocking are the fields without effect whose users lose runs.
+func blocking() []string {
+	return []string{"incoming", "git_provider.type", "settings.github_app_token_scope_repos"}
+}
+
+// fields reports the fields that do not mean the same, and a URL that cannot be served.
+func (s *surveyor) fields(m *moving) {
+	for _, field := range m.Spec.IgnoredFields() {
+		name, _, _ := strings.Cut(field, ":")
+		f := Finding{Kind: Differs, Topic: Repositories, Says: field + " has no effect", Page: pageOfFields}
+		for _, setting := range pacv1alpha1.UnservedFields() {
+			if setting.Name == name {
+				f.Says += ": " + setting.Instead
+			}
+		}
+		if slices.Contains(blocking(), name) {
+			f.Kind = Blocks
+		}
+		s.add(f, m.name(), m.name())
+	}
+	if _, err := v1alpha1.CanonicalURL(m.Spec.URL); err != nil {
+		s.add(Finding{
+			Kind: Blocks, Topic: Repositories, Says: "its url cannot be served: " + err.Error(), Remedy: "correct spec.url",
+		}, m.name(), m.name())
+	}
+	if m.service() == github.Name && !m.byApp() {
+		s.add(Finding{
+			Kind: Blocks, Topic: Repositories, Page: "docs/migration.md#what-is-not-there-yet",
+			Says:   "GitHub is called with a token, and delivers to a webhook of the repository: only a GitHub App is served",
+			Remedy: "install the App on the repository, and remove git_provider.secret and the webhook",
+		}, m.name(), m.name())
+	}
+}
+
+// reach reports a Git service that would not be called because of its address.
+func (s *surveyor) reach(m *moving) {
+	_, err := preflight.NotCalled(m.own, m.config.TenantsGit())
+	if err == nil {
+		return
+	}
+	s.add(Finding{
+		Kind: Blocks, Topic: Repositories, Says: "the Git service " + err.Error(),
+		Remedy: "list the host in git-allowed-hosts of ConfigMap plumbline", Page: pageOfHosts,
+	}, m.name(), m.name())
+}
+
+// credentials reports Secrets that events would wait for.
+func (s *surveyor) credentials(ctx context.Context, m *moving) error {
+	if m.service() == gitlab.Name {
+		if err := s.gitlabSecrets(ctx, m); err != nil {
+			return err
+		}
+	}
+	if m.Spec.Params == nil {
+		return nil
+	}
+	for _, param := range *m.Spec.Params {
+		if ref := param.SecretRef; ref != nil {
+			key := pacv1alpha1.SecretKey{Namespace: m.Namespace, Name: ref.Name, Key: ref.Key}
+			if err := s.secretKey(ctx, m, key, "the param "+param.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gitlabSecrets reports the Secrets of a project at GitLab.
+func (s *surveyor) gitlabSecrets(ctx context.Context, m *moving) error {
+	service, err := pacv1alpha1.ServiceOf(m.own, m.global)
+	if err != nil {
+		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: err.Error(), Page: pageOfGitLab}, m.name(), m.name())
+		return nil
+	}
+	for _, key := range []struct {
+		pacv1alpha1.SecretKey
+		field, use string
+	}{
+		{service.Token, "git_provider.secret", "the token of GitLab"},
+		{service.Webhook, "git_provider.webhook_secret", "the secret token of the webhook"},
+	} {
+		if key.Name == "" {
+			s.add(Finding{
+				Kind: Blocks, Topic: Repositories, Page: pageOfGitLab,
+				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
+			}, m.name(), m.name())
+			continue
+		}
+		if err := s.secretKey(ctx, m, key.SecretKey, key.use); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// secretKey reports a Secret or key that does not exist.
+func (s *surveyor) secretKey(ctx context.Context, m *moving, key pacv1alpha1.SecretKey, use string) error {
+	where := key.Namespace + "/" + key.Name
+	secret, err := s.cluster.Kube.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	says := ""
+	switch {
+	case apierrors.IsNotFound(err):
+		says = "the Secret for " + use + " does not exist"
+	case err != nil:
+		return s.unlessForbidden("reading Secret "+where, err)
+	case strings.TrimSpace(string(secret.Data[key.Key])) == "":
+		says = "the Secret for " + use + " has no key " + key.Key + ", or it is empty"
+	default:
+		return nil
+	}
+	s.add(Finding{
+		Kind: Blocks, Topic: Repositories, Says: says,
+		Remedy: "events wait for it: create it, or remove the field that names it",
+	}, m.name(), m.name()+" (Secret "+where+")")
+	return nil
+}
+
+// duplicates reports Repositories with the URL of an older one. Pipelines-as-Code starts pipelines
+// with target-namespace in the others.
+func (s *surveyor) duplicates(all []*moving) {
+	oldest := map[string]*moving{}
+	sorted := slices.SortedStableFunc(slices.Values(all), func(a, b *moving) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.name(), b.name()))
+	})
+	for _, m := range sorted {
+		canonical, err := v1alpha1.CanonicalURL(m.Spec.URL)
+		if err != nil {
+			continue
+		}
+		if first := oldest[canonical]; first != nil {
+			s.add(Finding{
+				Kind: Differs, Topic: Repositories, Page: pageOfStarting,
+				Says:   "another Repository has the same URL, and a URL belongs to one Repository: the first that claims it",
+				Remedy: "keep one of them; target-namespace has no effect",
+			}, m.name(), m.name()+" (as "+first.name()+")")
+			continue
+		}
+		oldest[canonical] = m
+	}
+}

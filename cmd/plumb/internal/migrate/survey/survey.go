@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package survey reads a cluster with Pipelines-as-Code and reports what a move to Plumbline
+// changes. It writes nothing.
+//
+// survey.go is the entry point. installation.go finds the controllers and judges their ConfigMaps,
+// repository.go judges Repositories, access.go the rights of people. run.go reads which pipelines
+// Pipelines-as-Code has started, compare.go plans the same events with Plumbline's planner, and
+// known.go names the section of the documentation that explains a difference. write.go prints.
+package survey
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+)
+
+// Options say what to read.
+type Options struct {
+	// Namespace is the one of Pipelines-as-Code, empty to look for it.
+	Namespace string
+	// Clones is a directory with clones of repositories, empty for none.
+	Clones string
+	// Remote allows calls to Git services, with the credentials in the cluster.
+	Remote bool
+	// Events is how many of the last events of each Repository are compared.
+	Events int
+	// Version is Plumbline's.
+	Version string
+	// Requirements are the checks of the cluster's versions.
+	Requirements []preflight.Check
+}
+
+// surveyor takes one survey.
+type surveyor struct {
+	Options
+	collector
+	cluster *kube.Cluster
+}
+
+// Take reads the cluster.
+func Take(ctx context.Context, cluster *kube.Cluster, o Options) (*Report, error) {
+	s := &surveyor{Options: o, cluster: cluster}
+	report := &Report{}
+	s.requirements(ctx)
+	var err error
+	if report.Installations, err = s.installations(ctx); err != nil {
+		return nil, err
+	}
+	moving, err := s.repositories(ctx, report.Installations)
+	if err != nil {
+		return nil, err
+	}
+	report.Repositories.Total = len(moving)
+	if err := s.access(ctx, report.Installations); err != nil {
+		return nil, err
+	}
+	if err := s.compare(ctx, moving, &report.Events); err != nil {
+		return nil, err
+	}
+	s.finish(report)
+	return report, nil
+}
+
+// requirements reports what the cluster lacks.
+func (s *surveyor) requirements(ctx context.Context) {
+	for _, check := range s.Requirements {
+		for _, finding := range check.Run(ctx) {
+			if s.note(finding.Err) {
+				continue
+			}
+			s.add(Finding{
+				Kind: Blocks, Topic: Cluster, Says: finding.Object + " " + finding.Problem, Remedy: finding.Remedy,
+			}, "", finding.Object)
+		}
+	}
+}
+
+// unlessForbidden returns an error that says what failed, nil if the account lacks the right.
+func (s *surveyor) unlessForbidden(what string, err error) error {
+	if err == nil || s.note(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// pageSize is how many objects one call reads.
+const pageSize = 500
+
+// pages lists in calls of pageSize objects.
+func pages(list func(metav1.ListOptions) (next string, err error)) error {
+	for o := (metav1.ListOptions{Limit: pageSize}); ; {
+		next, err := list(o)
+		if err != nil || next == "" {
+			return err
+		}
+		o.Continue = next
+	}
+}
