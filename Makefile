@@ -53,6 +53,7 @@ test-all: lint verify binaries tools unit ## all tests on both Git services and 
 	$(call timed,campaign,$(MAKE) campaign SEED=$(TODAY) MINUTES=5)
 	$(call timed,mutants,./hack/mutants.sh today)
 	$(call timed,oracle,$(MAKE) oracle SEED=$(TODAY) SCENARIOS=20)
+	$(call timed,migration,$(MAKE) migration REPOSITORIES=12)
 	@echo "make test-all passed at $$(git rev-parse --short HEAD) with the seed $(TODAY)"
 
 # make test does not build a release twice.
@@ -155,6 +156,13 @@ oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and
 	go -C test/oracle/pac test ./...
 	go -C test/oracle build -o '$(CURDIR)/dist/oracle' .
 	$(call foreground,dist/oracle -seed $(SEED) -scenarios $(SCENARIOS) -only '$(filter-out .,$(ONLY))')
+
+REPOSITORIES ?= 200
+
+.PHONY: migration
+migration: binaries ## move REPOSITORIES=200 from Pipelines-as-Code to Plumbline and back while commits are pushed, with processes of both killed; each push runs exactly once
+	go -C test/oracle build -o '$(CURDIR)/dist/migration' ./migration
+	$(call foreground,dist/migration -repositories $(REPOSITORIES))
 
 MUTANTS ?= .
 

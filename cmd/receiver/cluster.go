@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -263,6 +264,7 @@ func (c *cluster) options(s settings) receiver.Options {
 		Lookup: receiver.Lookup{
 			Cached: cached, Live: served(c.client), Unverified: unverified,
 			Neighbours: receiver.NeighboursIn(indexer),
+			Named:      receiver.NamedIn(indexer),
 			CannotClaim: func(canonical, namespace string) bool {
 				return c.config.Load().Owners.Bar(canonical, namespace)
 			},
@@ -277,6 +279,11 @@ func (c *cluster) options(s settings) receiver.Options {
 			Payloads:   blob.Payloads(plumbline, c.namespace),
 			Tombstones: plumbline.TombstonePages(c.namespace),
 			Timeout:    timeout,
+		},
+		Event: func(ctx context.Context, name string) (*v1alpha1.GitEvent, error) {
+			ctx, cancel := timeout.Context(ctx)
+			defer cancel()
+			return plumbline.GitEvents(c.namespace).Get(ctx, name, metav1.GetOptions{})
 		},
 		PipelinesAsCode: c.pipelinesAsCode(),
 		Undelivered:     c.undelivered.Ask,

@@ -67,6 +67,15 @@ func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
 	service, known := provider.For(s.pool.options.Providers, spec)
+	if service.WithToken != nil && spec.InstallationID == 0 { // a request to /incoming
+		hasWebhook, err := s.hasWebhook(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if hasWebhook {
+			service = *service.WithToken
+		}
+	}
 	if !known {
 		return nil, fault.Operatorf(reasonProviderUnknown, "this version serves no Git service %q", spec.Provider)
 	}
@@ -92,6 +101,14 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 		return nil, err
 	}
 	credentials.Observe, credentials.Expires = s.observe, s.noteExpiry()
+	if spec.Incoming != nil && spec.Project.ID == 0 {
+		located, err := service.Locate(ctx, base, spec.Project, credentials)
+		if err != nil {
+			return nil, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
+		}
+		spec.Locate(&located)
+		credentials.InstallationID = located.InstallationID
+	}
 	client, err := service.Connect(ctx, base, spec.Project, credentials)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)

@@ -15,9 +15,9 @@ import (
 // A session makes that request at most once, with the spec of the first call. It makes none unless
 // waited says that the calling step has waited before, or another step has called it already. So an
 // event that does not wait costs no request. Nothing supersedes a spec without SHA, which is that
-// of a comment before it is planned, nor a re-run, which a user wants of this commit.
+// of a comment before it is planned, nor a re-run or a request to /incoming: its sender wants it.
 func (s *Session) Superseding(ctx context.Context, spec *v1alpha1.GitEventSpec, waited bool) (sha string, err error) {
-	if s.asked.newer == nil && !waited || spec.SHA == "" || spec.Rerun != nil {
+	if s.asked.newer == nil && !waited || spec.SHA == "" || spec.Rerun != nil || spec.Incoming != nil {
 		return "", nil
 	}
 	if s.asked.newer == nil {

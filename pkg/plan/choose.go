@@ -79,6 +79,7 @@ func (d *draft) choose(ctx context.Context, made *Plan) error {
 		)
 	}
 	made.Decisions, made.Runs, made.Secrets, made.Wait = decisions, d.runs.all, d.facts.scope.Secrets(), waiting(open)
+	d.endIncoming(made)
 	return nil
 }
 
@@ -169,6 +170,9 @@ func waiting(candidates []*candidate) error {
 	return fault.Among(soonest, waits...)
 }
 
+// noMatch is the reason of an event that no pipeline is for.
+const noMatch = "NoMatch"
+
 // outcome returns the disposition of an event with this many runs and definitions.
 func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
 	switch {
@@ -185,7 +189,7 @@ func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, m
 			Definitions,
 		)
 	}
-	return v1alpha1.DispositionIgnored, "NoMatch", fmt.Sprintf(
+	return v1alpha1.DispositionIgnored, noMatch, fmt.Sprintf(
 		"none of the %d pipelines in %s is for this event",
 		definitions,
 		Definitions,

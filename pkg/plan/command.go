@@ -204,20 +204,25 @@ func (p *planner) badArgument() string {
 	return ""
 }
 
-// arguments returns the params that a command sets. They override the Repository's own.
+// arguments returns the params that a command or a request to /incoming sets. They override the
+// Repository's own, and those of a request also standard variables.
 func (p *planner) arguments() []template.Param {
-	if p.command == nil {
-		return nil
+	values, field := map[string]string{}, "the request"
+	switch {
+	case p.command != nil:
+		values, field = p.command.Args, "the comment"
+	case p.spec.Incoming != nil:
+		values = p.spec.Incoming.Params
 	}
 	var all []template.Param
-	for _, name := range slices.Sorted(maps.Keys(p.command.Args)) {
-		all = append(all, template.Param{Name: name, Value: p.command.Args[name], Field: "the comment"})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, template.Param{Name: name, Value: values[name], Field: field})
 	}
 	return all
 }
 
-// namesPipelines reports whether a command names pipelines.
-func (p *planner) namesPipelines() bool { return p.command != nil && len(p.command.Names) > 0 }
+// namesPipelines reports whether a command or a request to /incoming names pipelines.
+func (p *planner) namesPipelines() bool { return len(p.requestedNames()) > 0 }
 
 // startsAnyName reports whether a command may start a pipeline by name whatever its annotations say
 // (S20). A user who can change the definitions of a pull request could change the annotations too,
@@ -227,9 +232,9 @@ func (p *planner) startsAnyName() bool {
 	return !p.fromDefaultBranch() || settings != nil && settings.TestAny != nil && *settings.TestAny
 }
 
-// nameUnknown finds the definitions that a command names. If one does not exist, the command starts
-// nothing and returns the message, so its author can correct the name, and nothing runs
-// twice.
+// nameUnknown finds the definitions that a command or a request to /incoming names. If one does not
+// exist, the event starts nothing and nameUnknown returns the message, so its author can correct
+// the name, and nothing runs twice.
 func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 	if !d.namesPipelines() {
 		return ""
@@ -240,7 +245,7 @@ func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 	}
 	d.named = map[string]bool{}
 	var unknown []string
-	for _, name := range d.command.Names {
+	for _, name := range d.requestedNames() {
 		switch {
 		case known[name]:
 			d.named[name] = true
@@ -254,7 +259,7 @@ func (d *draft) nameUnknown(decisions []v1alpha1.Decision) string {
 		return ""
 	}
 	for i := range decisions {
-		decisions[i].Open, decisions[i].Reason = false, "the command names an unknown pipeline, so it starts nothing"
+		decisions[i].Open, decisions[i].Reason = false, "an unknown pipeline was requested, so nothing starts"
 	}
 	all := slices.Sorted(maps.Keys(known))
 	hint := "."

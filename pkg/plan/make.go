@@ -126,9 +126,11 @@ func (p *planner) endWithoutRuns(ctx context.Context) (*Plan, error) {
 	return end, err
 }
 
-// onRequest reports whether a user requests runs, with a command or a re-run, in addition to the
-// Git service's own events.
-func (p *planner) onRequest() bool { return p.command != nil || p.rerun != nil }
+// onRequest reports whether a user requests runs, with a command, a re-run or a request to
+// /incoming, in addition to the Git service's own events.
+func (p *planner) onRequest() bool {
+	return p.command != nil || p.rerun != nil || p.spec.Incoming != nil
+}
 
 // complete completes the event from the Git service. If the service does not sign its deliveries,
 // it also checks that the event is true. The head of a comment's pull request may have moved since
@@ -143,10 +145,12 @@ func (p *planner) complete(ctx context.Context) error {
 	}
 	comment, sha := p.spec.Comment, p.spec.SHA
 	p.spec = spec.DeepCopy()
-	if p.rerun != nil {
+	switch {
+	case p.rerun != nil:
 		return p.checkRerunAllowed(sha)
-	}
-	if comment == nil {
+	case p.spec.Incoming != nil:
+		return p.setCommit(ctx)
+	case comment == nil:
 		return nil
 	}
 	if p.Earlier != nil {

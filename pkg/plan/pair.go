@@ -60,7 +60,7 @@ func (d *draft) declinePairs(ctx context.Context, open []*candidate) {
 }
 
 func pushesBranch(spec *v1alpha1.GitEventSpec) bool {
-	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil &&
+	return spec.Trigger == v1alpha1.TriggerPush && spec.Comment == nil && spec.Rerun == nil && spec.Incoming == nil &&
 		strings.HasPrefix(spec.BaseRef, branchPrefix)
 }
 

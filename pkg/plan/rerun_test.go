@@ -97,8 +97,8 @@ func TestRerunOfOneCheck(t *testing.T) {
 			ran(push(), "push-1", "b=Failed"), ran(tag, "push-2", "b=Failed"),
 			ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed"),
 		}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
-		"of which nothing is on record": {nil, "b-0123", []int64{4}, "main", 4},
-		"of a push of which nothing is": {nil, "b-0123", nil, "refs/heads/topic", 0},
+		"of Pipelines-as-Code, with a pull request": {nil, "b-0123", []int64{4}, "main", 4},
+		"of Pipelines-as-Code, of a push": {nil, "b-0123", nil, "refs/heads/topic", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

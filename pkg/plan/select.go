@@ -66,6 +66,8 @@ func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmat
 	switch {
 	case d.isRemark():
 		definition.Annotations = match.OfComments(definition.Annotations)
+	case d.byIncoming():
+		definition.Annotations, decide = ofIncoming(definition)
 	case d.namesPipelines() && d.startsAnyName():
 		definition.Annotations, decide = match.OfNamed(definition.Annotations), match.SelectNamed
 	case d.namesPipelines():

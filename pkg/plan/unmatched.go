@@ -20,7 +20,7 @@ func (d *draft) showsUnmatched(p match.Pipeline) bool {
 	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
 	// A pull request that is opened later may change more, and would have this check.
 	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
-	if d.rerun != nil || d.spec.Comment != nil && !all || ofPulls {
+	if d.rerun != nil || d.spec.Incoming != nil || d.spec.Comment != nil && !all || ofPulls {
 		return false
 	}
 	switch d.Repository.Spec.Settings.ChecksOfUnmatched() {

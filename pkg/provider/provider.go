@@ -36,6 +36,13 @@ type Provider struct {
 	// ("https://github.com"); a project on another host is refused before a credential is used. It
 	// makes no call.
 	Connect func(ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials) (Client, error)
+	// Locate returns the project with what the service says about it, and the App's installation
+	// that has it, 0 without an App. Of the project, URL, Owner and Name are needed; the rest is as
+	// for Connect. A project that was renamed, or that the credentials do not reach, is an Operator
+	// fault.
+	Locate func(
+		ctx context.Context, baseURL string, project v1alpha1.Project, credentials Credentials,
+	) (located v1alpha1.Located, err error)
 	// Metadata returns the labels and annotations of a PipelineRun for a check id that Put
 	// returned. The caller may change both maps. The values of the labels are valid label values.
 	Metadata func(id string) (labels, annotations map[string]string)
@@ -62,9 +69,11 @@ type Provider struct {
 }
 
 // For returns the service that serves an event. known is false if this version does not serve it.
+// A request to /incoming whose project is not located yet is the App's, as far as the event says.
 func For(services map[string]Provider, event *v1alpha1.GitEventSpec) (service Provider, known bool) {
 	service, known = services[event.Provider]
-	if service.WithToken != nil && event.InstallationID == 0 {
+	located := event.Incoming == nil || event.Project.ID != 0
+	if service.WithToken != nil && event.InstallationID == 0 && located {
 		return *service.WithToken, known
 	}
 	return service, known
@@ -108,6 +117,8 @@ type History interface {
 	//   - A comment on a commit gets the commit that its ref is at now (for an annotated tag, the
 	//     commit it points to), or the default branch's if it has no ref. A ref that does not exist
 	//     is an Ignored fault.
+	//   - A request to /incoming gets the commit that its branch is at now. A branch that does not
+	//     exist is an Ignored fault.
 	//
 	// The ids of project and owner in it are those of the project that has the name now, as the
 	// service itself says. The claim of the URL is checked against them.

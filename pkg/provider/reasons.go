@@ -15,6 +15,7 @@ const (
 	reasonNoAnswer         = "NoAnswer"
 	reasonNotADirectory    = "NotADirectory"
 	reasonNotAFile         = "NotAFile"
+	reasonRefNotFound      = "RefNotFound"
 	reasonTooManyFiles     = "TooManyFiles"
 	reasonUnexpectedAnswer = "UnexpectedAnswer"
 )

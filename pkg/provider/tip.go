@@ -34,6 +34,21 @@ func Tip(ctx context.Context, refs Refs, event *v1alpha1.GitEventSpec) (string, 
 	return refs.BranchTip(ctx, branch)
 }
 
+// AtTip returns a request to /incoming with the commit that its branch is at now.
+func AtTip(ctx context.Context, refs Refs, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+	sha, err := Tip(ctx, refs, event)
+	if err != nil {
+		return nil, err
+	}
+	if sha == "" {
+		return nil, fault.Ignoredf(reasonRefNotFound, "nothing was started: %s has no branch %s",
+			event.Project.Owner+"/"+event.Project.Name, strings.TrimPrefix(event.BaseRef, "refs/heads/"))
+	}
+	out := event.DeepCopy()
+	out.SHA = sha
+	return out, nil
+}
+
 // Supersedes implements History.Supersedes. It reads the tip of a branch first, so that the
 // comparison is of two commits, whatever the branch's name looks like.
 func Supersedes(ctx context.Context, refs Refs, event *v1alpha1.GitEventSpec) (string, error) {

@@ -34,6 +34,10 @@ type answer struct {
 	// cause and detail are for the operator's log only.
 	cause  error
 	detail string
+	// event is the GitEvent that records the delivery. shown and runs are what the answer to a
+	// request to /incoming says: the event, and its PipelineRuns.
+	event, shown string
+	runs         []runName
 	// delayed answers are sent late, so that their time does not show what was looked up.
 	delayed bool
 	// text is what Pipelines-as-Code has answered.
@@ -46,6 +50,7 @@ func recorded(name string) *answer {
 		outcome: outcomeRecorded,
 		reason:  "Recorded",
 		message: "recorded as " + name,
+		event:   name,
 	}
 }
 
@@ -55,6 +60,7 @@ func duplicate(name string) *answer {
 		outcome: outcomeDuplicate,
 		reason:  "AlreadyRecorded",
 		message: "already recorded as " + name,
+		event:   name,
 	}
 }
 
@@ -141,10 +147,12 @@ func notFound(err error) *answer {
 
 func (a answer) write(w http.ResponseWriter) {
 	body, err := json.Marshal(struct {
-		Status  int    `json:"status"`
-		Message string `json:"message"`
-	}{a.status, a.message})
-	if err != nil { // an int and a string always marshal
+		Status  int       `json:"status"`
+		Message string    `json:"message"`
+		Event   string    `json:"event,omitempty"`
+		Runs    []runName `json:"pipelineRuns,omitempty"`
+	}{a.status, a.message, a.shown, a.runs})
+	if err != nil { // ints and strings always marshal
 		body = []byte("{}")
 	}
 	h := w.Header()

@@ -3,6 +3,7 @@
 package receiver
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
@@ -21,3 +22,6 @@ func (s *Server) Bound(limits connlimit.Limits, metrics *Metrics) {
 
 // Open returns what connlimit.Set.Open does.
 func (s *Server) Open() (connections, large, bytes int) { return s.connections.Open() }
+
+// Handler returns what the server does with a request.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.route) }

@@ -113,7 +113,8 @@ func TestForwardedRequestIsUnchanged(t *testing.T) {
 	if pac.body != string(d.body()) || pac.target != "POST /hook?a=b" || pac.requests.Load() != 1 {
 		t.Errorf("%d requests, %s: %s", pac.requests.Load(), pac.target, pac.body)
 	}
-	if pac.header.Get("X-Test-Signature") != r.Header.Get("X-Test-Signature") || pac.header.Get("Plumbline-Forwarded") == "" ||
+	if pac.header.Get("X-Test-Signature") != r.Header.Get("X-Test-Signature") ||
+		pac.header.Get("Plumbline-Forwarded") == "" ||
 		pac.header.Get("Idempotency-Key") != "key" ||
 		pac.header.Get("X-Of-This-Connection") != "" {
 		t.Errorf("headers %v", pac.header)

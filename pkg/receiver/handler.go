@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/receiver/connlimit"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/incomingwebhook"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
 )
@@ -47,8 +48,10 @@ type Options struct {
 	// PipelinesAsCode serves the other namespaces, if it runs.
 	PipelinesAsCode PipelinesAsCode
 	Metrics         *Metrics
-	// Undelivered is called when a delivery was answered 503, so it must be sent again. It does not
-	// block.
+	// Event reads a GitEvent live, for the answers to requests to /incoming. Nil waits for no plan.
+	Event func(ctx context.Context, name string) (*v1alpha1.GitEvent, error)
+	// Undelivered is called when a delivery of a Git service was answered 503, so it must be sent
+	// again. It does not block.
 	Undelivered func()
 	Logger      *zap.SugaredLogger
 	Clock       clock.PassiveClock
@@ -61,9 +64,12 @@ type Handler struct {
 	Options
 
 	bodies, largeBodies semaphore
-	inFlight            fairness.InFlight
-	recording           fairness.RepositoryLimit
-	groups              recent.Map[string, groupKeys]
+	// plans limits the requests to /incoming that wait for their plan.
+	plans     semaphore
+	guesses   *incomingwebhook.Guesses
+	inFlight  fairness.InFlight
+	recording fairness.RepositoryLimit
+	groups    recent.Map[string, groupKeys]
 	// unverified limits the deliveries that no webhook secret verifies.
 	unverified *rate.Limiter
 	// unverifiedDelay is the constant of that name, except in tests.
@@ -80,6 +86,8 @@ func NewHandler(o Options) *Handler {
 		groups:          recent.Map[string, groupKeys]{Max: maxGroups},
 		bodies:          make(semaphore, fairness.MaxInFlight),
 		largeBodies:     make(semaphore, maxLargeBodies),
+		plans:           make(semaphore, maxPlanWaits),
+		guesses:         incomingwebhook.NewGuesses(),
 		unverified:      rate.NewLimiter(UnverifiedQPS, UnverifiedBurst),
 		unverifiedDelay: unverifiedDelay,
 	}
@@ -126,7 +134,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 	}
 	done.write(w)
-	if done.outcome == outcomeUnavailable {
+	if done.outcome == outcomeUnavailable && done.provider != v1alpha1.EventIncoming { // no log has those
 		h.Undelivered()
 	}
 	end(done)
@@ -148,6 +156,9 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 				"please report this with the log of Plumbline's receiver", fault.Transientf(reasonPanic, "panic"))
 		}
 	}()
+	if r.URL.Path == incomingwebhook.Path {
+		return h.receiveIncoming(ctx, w, r, done)
+	}
 	claimant, refused := h.claimant(r)
 	if refused != nil {
 		return done.with(refused)

@@ -79,6 +79,13 @@ const (
 	// Git services send nothing at this rate for long.
 	UnverifiedQPS   = 20
 	UnverifiedBurst = 100
+	// planWait is how long the answer to a request to /incoming waits for the plan. An event is
+	// usually planned in less than a second. firstPlanPoll is when the plan is read first; each
+	// wait is twice the one before. maxPlanWaits is how many requests wait: the others are answered
+	// at once, without names. Together they cause some 30 reads a second.
+	planWait      = 4 * time.Second
+	firstPlanPoll = 200 * time.Millisecond
+	maxPlanWaits  = 32
 	// maxGroupSecrets is how many webhook secrets are compared with the token of a delivery for a
 	// project that is not onboarded: a group's webhook has one token, which any of the group's
 	// Repositories may have. They are taken from the namespaces in turn, so that no namespace

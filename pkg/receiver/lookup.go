@@ -57,13 +57,15 @@ func LiveView(client versioned.Interface, claimNamespace string, timeout recorde
 	}
 }
 
-// byURL indexes Repositories by their canonical URL, and byGroup by its host and group.
+// byURL indexes Repositories by their canonical URL, byGroup by its host and group, and byName by
+// their names.
 const (
 	byURL   = "receiver.plumbline.dev/url"
 	byGroup = "receiver.plumbline.dev/group"
+	byName  = "receiver.plumbline.dev/name"
 )
 
-// RepositoryIndexers are what NeighboursIn needs.
+// RepositoryIndexers are what NeighboursIn and NamedIn need.
 func RepositoryIndexers() cache.Indexers {
 	by := func(key func(canonical string) string) cache.IndexFunc {
 		return func(obj any) ([]string, error) {
@@ -77,7 +79,16 @@ func RepositoryIndexers() cache.Indexers {
 			return nil, nil // a URL that cannot be claimed
 		}
 	}
-	return cache.Indexers{byURL: by(func(canonical string) string { return canonical }), byGroup: by(groupOf)}
+	return cache.Indexers{
+		byURL:   by(func(canonical string) string { return canonical }),
+		byGroup: by(groupOf),
+		byName: func(obj any) ([]string, error) {
+			if repository, ok := obj.(*pacv1alpha1.Repository); ok {
+				return []string{repository.Name}, nil
+			}
+			return nil, nil
+		},
+	}
 }
 
 // groupOf returns a canonical URL up to the first part of its path: https://gitlab.com/acme for
@@ -95,22 +106,7 @@ func groupOf(canonical string) string {
 // Repositories with the URL are sorted by name. In the group, the namespaces take turns: so no
 // namespace displaces others by having many Repositories.
 func NeighboursIn(repositories cache.Indexer) Neighbours {
-	by := func(index, value string) []*pacv1alpha1.Repository {
-		objects, err := repositories.ByIndex(index, value)
-		if err != nil { // only if there is no such index
-			return nil
-		}
-		var found []*pacv1alpha1.Repository
-		for _, object := range objects {
-			if repository, ok := object.(*pacv1alpha1.Repository); ok {
-				found = append(found, repository)
-			}
-		}
-		slices.SortFunc(found, func(a, b *pacv1alpha1.Repository) int {
-			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-		})
-		return found
-	}
+	by := func(index, value string) []*pacv1alpha1.Repository { return inIndex(repositories, index, value) }
 	return func(canonical string) (naming []*pacv1alpha1.Repository, group func() []*pacv1alpha1.Repository) {
 		return by(byURL, canonical), func() []*pacv1alpha1.Repository {
 			all := by(byGroup, groupOf(canonical))
@@ -118,6 +114,29 @@ func NeighboursIn(repositories cache.Indexer) Neighbours {
 			return all
 		}
 	}
+}
+
+// NamedIn returns Lookup.Named for a cache that has the RepositoryIndexers.
+func NamedIn(repositories cache.Indexer) func(name string) []*pacv1alpha1.Repository {
+	return func(name string) []*pacv1alpha1.Repository { return inIndex(repositories, byName, name) }
+}
+
+// inIndex returns the Repositories with a value in an index, sorted by name.
+func inIndex(repositories cache.Indexer, index, value string) []*pacv1alpha1.Repository {
+	objects, err := repositories.ByIndex(index, value)
+	if err != nil { // only if there is no such index
+		return nil
+	}
+	var found []*pacv1alpha1.Repository
+	for _, object := range objects {
+		if repository, ok := object.(*pacv1alpha1.Repository); ok {
+			found = append(found, repository)
+		}
+	}
+	slices.SortFunc(found, func(a, b *pacv1alpha1.Repository) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return found
 }
 
 // Neighbours returns the Repositories that have a canonical URL, and a function that returns all
@@ -130,6 +149,8 @@ type Lookup struct {
 	// Unverified is Live with a client that no verified delivery needs.
 	Unverified View
 	Neighbours Neighbours
+	// Named returns the Repositories with a name, of all namespaces, as far as a cache knows.
+	Named func(name string) []*pacv1alpha1.Repository
 	// CannotClaim reports whether a namespace can never claim a canonical URL, so that nothing has
 	// to wait for that.
 	CannotClaim func(canonical, namespace string) bool

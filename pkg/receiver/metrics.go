@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
@@ -118,7 +119,7 @@ func eventLabel(event string) string {
 	switch event {
 	case "push", "pull_request", "ping", "issue_comment", "commit_comment", "check_run", "check_suite", "merge_group",
 		"installation", "installation_repositories", "github_app_authorization", "repository",
-		"Push Hook", "Tag Push Hook", "Merge Request Hook", "Note Hook":
+		"Push Hook", "Tag Push Hook", "Merge Request Hook", "Note Hook", v1alpha1.EventIncoming:
 		return event
 	case "":
 		return "none"

@@ -4,6 +4,7 @@ package receiver
 
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
+	reasonBadRequest        = "BadRequest"
 	reasonBadRepository     = "BadRepository"
 	reasonBadRepositoryURL  = "BadRepositoryURL"
 	reasonBodyIncomplete    = "BodyIncomplete"
@@ -11,11 +12,13 @@ const (
 	reasonNoConfiguration   = "NoConfiguration"
 	reasonNoRepository      = "NoRepository"
 	reasonNoWebhookSecret   = "NoWebhookSecret"
+	reasonNotAllowed        = "NotAllowed"
 	reasonNotTheApp         = "NotTheApp"
 	reasonOtherHost         = "OtherHost"
 	reasonPanic             = "Panic"
 	reasonServedByWebhook   = "ServedByWebhook"
 	reasonTooLarge          = "TooLarge"
+	reasonTooManyFailures   = "TooManyFailures"
 	reasonTooManyUnverified = "TooManyUnverified"
 	reasonTooSlow           = "TooSlow"
 	reasonUnauthenticated   = "Unauthenticated"

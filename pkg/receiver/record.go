@@ -5,6 +5,7 @@ package receiver
 import (
 	"context"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/quota"
@@ -14,7 +15,13 @@ import (
 // record is the last step: it has the delivery recorded, within its namespace's limits. It calls
 // release, which releases the body's slot, when the delivery has to wait.
 func (h *Handler) record(ctx context.Context, d *owned, release func()) *answer {
-	spec, body, repository := d.Spec(), d.Body(), d.repository
+	return h.recordEvent(ctx, d.Spec(), d.Body(), d.repository, release)
+}
+
+// recordEvent has an event of a Repository recorded.
+func (h *Handler) recordEvent(
+	ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte, repository *pacv1alpha1.Repository, release func(),
+) *answer {
 	spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 	}

@@ -37,6 +37,8 @@ const (
 	GitLabPipelineID = prefix + "gitlab-pipeline-id"
 	SourceProjectID  = prefix + "source-project-id"
 	TargetProjectID  = prefix + "target-project-id"
+	ExecutionOrder   = prefix + "execution-order"
+	StartReported    = prefix + "scm-reporting-plr-started"
 	CancelInProgress = prefix + "cancel-in-progress"
 	MaxKeepRuns      = prefix + "max-keep-runs"
 	OnEvent          = prefix + "on-event"
@@ -65,6 +67,6 @@ func Written() []string {
 		URLOrg, URLRepository, SHA, SHATitle, SHAURL, RepoURL, SourceRepoURL, Sender, EventType, Branch, SourceBranch,
 		Repository, GitProvider, SecretCreated, ControllerInfo, PullRequest, InstallationID, GHEURL, CloneURL,
 		OriginalPRName, GitAuthSecret, State, LogURL, CheckRunID, GitLabPipelineID, SourceProjectID, TargetProjectID,
-		prefix + "execution-order", prefix + "scm-reporting-plr-started",
+		ExecutionOrder, StartReported,
 	}
 }

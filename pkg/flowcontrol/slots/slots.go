@@ -54,6 +54,11 @@ func Queue(events []*v1alpha1.GitEvent, slots []pacv1alpha1.Slot) []pacv1alpha1.
 	return queue
 }
 
+// Sorted returns runs of one event in the order in which they get slots.
+func Sorted(runs []v1alpha1.Run) []v1alpha1.Run {
+	return slices.SortedFunc(slices.Values(runs), func(a, b v1alpha1.Run) int { return natural(a.Key(), b.Key()) })
+}
+
 // Priority returns the priority of an event, 0 if it has none.
 func Priority(event *v1alpha1.GitEvent) int32 {
 	if event.Status.Plan == nil || event.Status.Plan.Priority == nil {

@@ -25,13 +25,13 @@ type Finding struct {
 	Says string
 }
 
-// events are the values of on-event. Pipelines-as-Code starts "incoming" for its incoming webhooks.
+// events are the values of on-event.
 func events() []string {
 	return []string{
 		string(v1alpha1.TriggerPush),
 		string(v1alpha1.TriggerPullRequest),
 		string(v1alpha1.TriggerMergeGroup),
-		"incoming",
+		v1alpha1.EventIncoming,
 	}
 }
 

@@ -238,8 +238,10 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 	if !found {
 		return declined("no annotation on-event%s", misspelt(annotations, pipelinesascode.OnEvent)), nil
 	}
-	if slices.Contains(events, string(ev.Trigger)) {
-		return agrees("on-event includes %s", ev.Trigger), nil
+	for _, event := range ev.events() {
+		if slices.Contains(events, event) {
+			return agrees("on-event includes %s", event), nil
+		}
 	}
 	return declined(
 		"on-event %s does not include %s%s",
@@ -247,6 +249,15 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 		ev.Trigger,
 		eventHint(annotations, events),
 	), nil
+}
+
+// events returns the values of on-event that the event is. A request to /incoming is a push, too,
+// as in Pipelines-as-Code.
+func (ev Event) events() []string {
+	if ev.EventType == v1alpha1.EventIncoming {
+		return []string{v1alpha1.EventIncoming, string(ev.Trigger)}
+	}
+	return []string{string(ev.Trigger)}
 }
 
 func onTargetBranch(ev Event, annotations map[string]string) (Selection, error) {

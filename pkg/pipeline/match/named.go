@@ -38,3 +38,12 @@ func SelectNamed(ev Event, p Pipeline) (Selection, error) {
 	}
 	return Select(ev, p)
 }
+
+// SelectIncoming reports whether a request to /incoming starts the pipeline that it names: with the
+// annotations of OfNamed, it does in the Repository's own namespace.
+func SelectIncoming(ev Event, p Pipeline) (Selection, error) {
+	if d := elsewhere(ev, p.Annotations); d.Reason != "" {
+		return d, nil
+	}
+	return Selection{Selected: true, Reason: selected("a request to /incoming asks for it by its name")}, nil
+}

@@ -5,6 +5,7 @@ package resources
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
@@ -64,10 +65,7 @@ func runAnnotations(in RunInput) map[string]string {
 	if spec.PullRequest != nil {
 		known[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)
 	}
-	if spec.Provider == git.GitLab { // it names projects by ids
-		known[pipelinesascode.TargetProjectID] = strconv.FormatInt(spec.Project.ID, 10)
-		known[pipelinesascode.SourceProjectID] = strconv.FormatInt(sourceProject(spec), 10)
-	}
+	maps.Copy(known, projectIDs(spec))
 	if spec.InstallationID > 0 {
 		known[pipelinesascode.InstallationID] = strconv.FormatInt(spec.InstallationID, 10)
 	}
@@ -83,6 +81,17 @@ func runAnnotations(in RunInput) map[string]string {
 // run, whichever process created it.
 func runKey(in RunInput) string {
 	return fmt.Sprintf("%s/%s/%s#%d", in.Event.Namespace, in.Event.Name, in.Definition.File, in.Definition.Document)
+}
+
+// projectIDs are the ids by which GitLab names projects.
+func projectIDs(spec *v1alpha1.GitEventSpec) map[string]string {
+	if spec.Provider != git.GitLab {
+		return nil
+	}
+	return map[string]string{
+		pipelinesascode.TargetProjectID: strconv.FormatInt(spec.Project.ID, 10),
+		pipelinesascode.SourceProjectID: strconv.FormatInt(sourceProject(spec), 10),
+	}
 }
 
 // sourceProject is the id of the project that the commits are in; 0 when that is gone.

@@ -115,7 +115,9 @@ func ours(key string) bool {
 		pipelinesascode.CheckRunID,
 		pipelinesascode.GitLabPipelineID,
 		pipelinesascode.SourceProjectID,
-		pipelinesascode.TargetProjectID:
+		pipelinesascode.TargetProjectID,
+		pipelinesascode.ExecutionOrder,
+		pipelinesascode.StartReported:
 		return true
 	}
 	return key != plumbline.InfrastructureRetriesAnnotation && strings.HasPrefix(key, plumbline.GroupName+"/") ||
@@ -176,12 +178,26 @@ func runLabels(in RunInput) map[string]string {
 		plumbline.InstallationLabel:    labelValue(in.Event.Namespace),
 		plumbline.AttemptLabel:         "1",
 	}
+	maps.Copy(labels, formerLabels(in))
 	if spec.PullRequest != nil {
 		labels[pipelinesascode.PullRequest] = strconv.FormatInt(spec.PullRequest.Number, 10)
 	}
 	if value, found := in.Rendered.Annotations[pipelinesascode.CancelInProgress]; found {
 		labels[pipelinesascode.CancelInProgress] = labelValue(value)
 	}
+	return labels
+}
+
+// formerLabels are labels that PaC wrote until 2023. The OpenShift console and tests of Konflux
+// still read them; PaC has only the annotations of these names.
+func formerLabels(in RunInput) map[string]string {
+	spec := &in.Event.Spec
+	labels := map[string]string{
+		pipelinesascode.GitProvider: labelValue(spec.Provider),
+		pipelinesascode.Branch:      labelValue(in.TargetBranch),
+		pipelinesascode.Sender:      labelValue(spec.Sender),
+	}
+	maps.Copy(labels, projectIDs(spec))
 	return labels
 }
 

@@ -46,7 +46,7 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 	case r.push != nil:
 		spec.Trigger, spec.EventType = r.push.Trigger, r.push.EventType
 		spec.BaseRef, spec.HeadRef, spec.HeadURL = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL
-		spec.Before, spec.Commit = r.push.Before, r.push.Commit
+		spec.Before, spec.Commit, spec.Incoming = r.push.Before, r.push.Commit, r.push.Incoming
 	case spec.BaseRef == "":
 		return fault.Ignoredf(
 			reasonUnknownCheck,

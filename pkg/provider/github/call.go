@@ -45,7 +45,7 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:
 		return nil, noAnswer("reading " + r.fullName())
-	case got.GetID() != r.id:
+	case r.id != 0 && got.GetID() != r.id:
 		return nil, fault.Operatorf(reasonRepositoryReplaced,
 			"%s is now another repository than the one the event came from", r.fullName())
 	}

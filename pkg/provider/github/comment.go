@@ -25,6 +25,9 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	if event.Rerun != nil && event.Rerun.AppID != r.app {
 		return nil, fault.Ignoredf(reasonAnotherApp, "the check is of another GitHub App")
 	}
+	if event.Incoming != nil && event.Rerun == nil {
+		return provider.AtTip(ctx, r, event)
+	}
 	if event.Comment == nil && event.Rerun == nil {
 		return event, nil
 	}

@@ -63,6 +63,7 @@ func New(o Options) provider.Provider {
 		Name:       Name,
 		Webhook:    delivery.Webhook{},
 		Connect:    s.connect,
+		Locate:     s.locate,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
 		SignsBody:  true,
@@ -72,6 +73,7 @@ func New(o Options) provider.Provider {
 			Webhook:  delivery.Webhook{},
 			BaseURL:  BaseURL,
 			Connect:  s.connectWithToken,
+			Locate:   s.locateWithToken,
 			Metadata: metadata,
 			// GitHub signs the body.
 			SignsBody: true,

@@ -11,9 +11,12 @@ import (
 	"strings"
 	"time"
 
+	gh "github.com/google/go-github/v60/github"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
@@ -42,16 +45,47 @@ func BaseURL(configured, repositoryURL string, _ v1alpha1.Project) string {
 func (s *service) connectWithToken(
 	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
-	api, err := apiURL("git_provider.url", baseURL, p)
-	if err != nil {
-		return provider.Client{}, err
-	}
 	if err := checkProject(p); err != nil {
 		return provider.Client{}, err
 	}
+	own, err := s.readWithToken(baseURL, p, c)
+	if err != nil {
+		return provider.Client{}, err
+	}
+	r := own.repository
+	return provider.Client{
+		History: r, Access: r, Source: r, Addresses: own, Tips: r, Tokens: own, Reporter: own, Conversation: r,
+	}, nil
+}
+
+// locateWithToken implements provider.Provider.Locate for a Repository that names a token.
+func (s *service) locateWithToken(
+	ctx context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
+) (v1alpha1.Located, error) {
+	if !delivery.ValidName(p.Owner, p.Name) {
+		return v1alpha1.Located{}, fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+	}
+	own, err := s.readWithToken(baseURL, p, c)
+	if err != nil {
+		return v1alpha1.Located{}, err
+	}
+	got, err := own.describe(ctx)
+	if err != nil {
+		return v1alpha1.Located{}, err
+	}
+	project, err := projectOf(p, []*gh.Repository{got})
+	return v1alpha1.Located{Project: project}, err
+}
+
+// readWithToken returns the project as the token sees it.
+func (s *service) readWithToken(baseURL string, p v1alpha1.Project, c provider.Credentials) (*withToken, error) {
+	api, err := apiURL("git_provider.url", baseURL, p)
+	if err != nil {
+		return nil, err
+	}
 	token := configured{value: strings.TrimSpace(c.Token), from: c.From}
 	if err := token.check(); err != nil {
-		return provider.Client{}, err
+		return nil, err
 	}
 	digest := sha256.Sum256([]byte(token.value))
 	user := paceKey{api: api.String(), token: digest}
@@ -63,10 +97,7 @@ func (s *service) connectWithToken(
 		reader: minterKey{api: api.String(), scope: p.ID, key: digest},
 	}
 	r.login = r.userLogin
-	own := &withToken{repository: r, token: provider.Token{User: c.User, Value: token.value}, shared: c.Shared}
-	return provider.Client{
-		History: r, Access: r, Source: r, Addresses: own, Tips: r, Tokens: own, Reporter: own, Conversation: r,
-	}, nil
+	return &withToken{repository: r, token: provider.Token{User: c.User, Value: token.value}, shared: c.Shared}, nil
 }
 
 // withToken is a repository as the token sees it that its Repository names.

@@ -39,6 +39,10 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	}
 	complete := r.completePush
 	switch {
+	case event.Incoming != nil:
+		complete = func(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
+			return provider.AtTip(ctx, r, event)
+		}
 	case event.PullRequest == nil && event.Comment != nil:
 		complete = func(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 			return r.completeOnCommit(ctx, event, project.DefaultBranch)

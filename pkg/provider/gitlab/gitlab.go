@@ -52,6 +52,7 @@ func New(o Options) provider.Provider {
 		Webhook:  delivery.Webhook{},
 		BaseURL:  BaseURL,
 		Connect:  s.connect,
+		Locate:   s.locate,
 		Hooks:    s.hooks,
 		Metadata: metadata,
 		Reopens:  true, // a status that arrives after a finished one is another, newer status
@@ -147,6 +148,32 @@ func (s *service) connect(
 	return provider.Client{
 		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
 	}, nil
+}
+
+// locate implements provider.Provider.Locate.
+func (s *service) locate(
+	ctx context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
+) (v1alpha1.Located, error) {
+	base, err := baseOf(baseURL, p)
+	if err != nil {
+		return v1alpha1.Located{}, err
+	}
+	client, _, err := s.client(base, c)
+	if err != nil {
+		return v1alpha1.Located{}, err
+	}
+	r := &repository{Project: api.Project{Client: client, Path: p.Owner + "/" + p.Name}}
+	project, err := r.describeOwned(ctx)
+	if err != nil {
+		return v1alpha1.Located{}, err
+	}
+	if !strings.EqualFold(project.PathWithNamespace, r.Path) {
+		return v1alpha1.Located{}, fault.Operatorf(reasonRepositoryReplaced,
+			"%s was moved to %s: set spec.url of the Repository to its new URL", r.Path, project.PathWithNamespace)
+	}
+	event := &v1alpha1.GitEventSpec{Project: p}
+	r.setProject(event, project)
+	return v1alpha1.Located{Project: event.Project}, nil
 }
 
 // hooks implements provider.Provider.Hooks.

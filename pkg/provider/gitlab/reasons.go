@@ -17,5 +17,6 @@ const (
 	reasonPullRequestClosed       = "PullRequestClosed"
 	reasonRefNotFound             = "RefNotFound"
 	reasonRepositoryEmpty         = "RepositoryEmpty"
+	reasonRepositoryReplaced      = "RepositoryReplaced"
 	reasonSuperseded              = "Superseded"
 )

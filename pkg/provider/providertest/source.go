@@ -81,6 +81,7 @@ func testSource(t *testing.T, open func(*testing.T) Env) {
 	}
 	t.Run("a comment is completed with what its pull request is now", func(t *testing.T) { testComment(t, open(t)) })
 	t.Run("a pull request that cannot be read", func(t *testing.T) { testCommentFaults(t, open(t)) })
+	t.Run("a request to /incoming", func(t *testing.T) { testIncoming(t, open) })
 	t.Run("the newest commit", func(t *testing.T) { testTip(t, open) })
 	t.Run("what supersedes an event", func(t *testing.T) { testSupersedes(t, open) })
 	t.Run("the difference of two commits", func(t *testing.T) { testDiffer(t, open) })

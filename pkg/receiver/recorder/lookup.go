@@ -114,5 +114,5 @@ func (r *Recorder) readTombstone(
 }
 
 func foreignEvent(namespace, name string) error {
-	return fault.Operatorf(reasonForeignEvent, "GitEvent %s/%s records another delivery", namespace, name)
+	return fault.Operatorf(ReasonForeignEvent, "GitEvent %s/%s records another delivery", namespace, name)
 }

@@ -4,7 +4,8 @@ package recorder
 
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
-	reasonForeignEvent    = "ForeignEvent"
+	// ReasonForeignEvent is the reason when another delivery has the name of this one.
+	ReasonForeignEvent    = "ForeignEvent"
 	reasonNameRace        = "NameRace"
 	reasonRedeliveryLimit = "RedeliveryLimit"
 )

@@ -144,6 +144,15 @@ func (c *Copies) Copy(key pacv1alpha1.SecretKey) (Secret, error) {
 	return secretOf(key, value), nil
 }
 
+// Request requests a newer copy. It is urgent if a request that the copy should accept was refused.
+func (c *Copies) Request(key pacv1alpha1.SecretKey, urgent bool) {
+	if id := webhooksecret.ID(key); urgent {
+		c.refresher.Mismatched(id)
+	} else {
+		c.refresher.Used(id)
+	}
+}
+
 // missing returns the error for a missing copy.
 func (c *Copies) missing(key pacv1alpha1.SecretKey) error {
 	if !c.Complete() {

@@ -13,6 +13,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/status"
@@ -67,6 +68,9 @@ func TestRunWaitsForItsSlot(t *testing.T) {
 	w.slots(slot)
 	w.settle(corev1.ConditionTrue)
 	w.wantSuccess()
+	if order := w.runs()[0].Annotations[pipelinesascode.ExecutionOrder]; order != tenant+"/"+slot.Run {
+		t.Errorf("the order is %q", order)
+	}
 }
 
 // A mistake of the author is reported before the run waits. Other errors of the dry run are not,

@@ -30,6 +30,9 @@ type fakeGit struct {
 	loginErr error
 	logins   int
 	atLogin  func()
+	loggedIn []provider.Credentials
+	located  *v1alpha1.Located // of requests to /incoming
+	locates  int
 	hides    string // begins the addresses of which the service says that they are its own and show nothing
 	tree     map[string]string
 	read     []string // what was read of the repository, in order
@@ -70,8 +73,13 @@ type fakeGit struct {
 
 func (g *fakeGit) provider() provider.Provider {
 	p := provider.Provider{Name: "fake", Reopens: g.reopens, Annotates: g.annotates, Webhook: bodyIsComment{},
-		Connect: func(context.Context, string, v1alpha1.Project, provider.Credentials) (provider.Client, error) {
+		Locate: func(context.Context, string, v1alpha1.Project, provider.Credentials) (v1alpha1.Located, error) {
+			g.locates++
+			return *g.located, nil
+		},
+		Connect: func(_ context.Context, _ string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
 			g.logins++
+			g.loggedIn = append(g.loggedIn, c)
 			if g.atLogin != nil {
 				g.atLogin()
 			}

@@ -211,8 +211,10 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 		want   string
 		says   []string
 	}{
-		{func(s *pacv1alpha1.RepositorySpec) { s.Incomings = &[]pacv1alpha1.Incoming{{Type: "webhook-url"}} },
-			"False NotActedOn", []string{"incoming"}},
+		{func(s *pacv1alpha1.RepositorySpec) {
+			rules := make([]pacv1alpha1.Incoming, pacv1alpha1.MaxIncomingRules+1)
+			s.Incomings = &rules
+		}, "False NotActedOn", []string{"incoming[64]"}},
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.GitProvider = &pacv1alpha1.GitProvider{Type: "gitea"}
 			s.Settings = &pacv1alpha1.Settings{Policy: &pacv1alpha1.Policy{}}

@@ -16,10 +16,10 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
-// named is a webhook secret that is to be copied.
+// named is a webhook secret, or the secret of an incoming rule, that is to be copied.
 type named struct {
 	key pacv1alpha1.SecretKey
-	// by are the Repositories that use it; it is empty for the App's.
+	// by are the Repositories whose webhook secret it is.
 	by []types.NamespacedName
 }
 
@@ -28,7 +28,7 @@ func (n named) secret() types.NamespacedName {
 	return types.NamespacedName{Namespace: n.key.Namespace, Name: n.key.Name}
 }
 
-// names collects the webhook secrets that Repositories name.
+// names collects the secrets that Repositories name for their webhooks and for POST /incoming.
 type names struct {
 	repositories listers.RepositoryLister
 	global       types.NamespacedName
@@ -70,6 +70,11 @@ func (n *names) collect() {
 		if key, named := keyOf(repository, global); named {
 			add(key, types.NamespacedName{Namespace: repository.Namespace, Name: repository.Name})
 		}
+		for _, rule := range pacv1alpha1.IncomingRules(repository, global) {
+			if rule.Key.Name != "" {
+				add(rule.Key) // the condition is about the webhook's secret
+			}
+		}
 	}
 }
 
@@ -99,7 +104,8 @@ func (n *names) changed() {
 // handler wakes the shards of secrets that a Repository names, or does not name any more.
 func (n *names) handler(wake func(shard int)) cache.ResourceEventHandler {
 	return informerhandler.ForPairs(func(before, after *pacv1alpha1.Repository) {
-		if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) {
+		if before == nil || after == nil || !equality.Semantic.DeepEqual(before.Spec.GitProvider, after.Spec.GitProvider) ||
+			!equality.Semantic.DeepEqual(before.Spec.Incomings, after.Spec.Incomings) {
 			n.moved(wake, before, after)
 		}
 	})
@@ -122,6 +128,11 @@ func (n *names) moved(wake func(shard int), repositories ...*pacv1alpha1.Reposit
 		}
 		if key, named := keyOf(repository, global); named {
 			wake(copies.ShardOf(copies.ID(key)))
+		}
+		for _, rule := range pacv1alpha1.IncomingRules(repository, global) {
+			if rule.Key.Name != "" {
+				wake(copies.ShardOf(copies.ID(rule.Key)))
+			}
 		}
 	}
 }

@@ -124,6 +124,9 @@ func newest(kept, event *v1alpha1.GitEvent) {
 	if of.Comment != nil {
 		to.Comment = &v1alpha1.Comment{ID: of.Comment.ID}
 	}
+	if of.Incoming != nil {
+		to.Incoming = &v1alpha1.Incoming{}
+	}
 	if of.Rerun != nil {
 		to.Rerun = &v1alpha1.Rerun{}
 		kept.Labels = map[string]string{plumbline.SubjectLabel: event.Labels[plumbline.SubjectLabel]}

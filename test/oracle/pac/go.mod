@@ -10,6 +10,7 @@ tool (
 require (
 	github.com/openshift-pipelines/pipelines-as-code v0.49.0
 	github.com/spf13/cobra v1.10.2
+	github.com/tektoncd/pipeline v1.14.0
 	k8s.io/apimachinery v0.36.2
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -105,7 +106,6 @@ require (
 	github.com/rickb777/plural v1.4.10 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	github.com/tektoncd/pipeline v1.14.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	gitlab.com/gitlab-org/api/client-go v1.46.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect

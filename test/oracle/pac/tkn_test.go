@@ -8,16 +8,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/cli"
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/deleterepo"
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/describe"
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/info"
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/listcmd"
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/logs"
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/resolve"
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/params"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,6 +71,10 @@ func serve(t *testing.T, runs ...*unstructured.Unstructured) string {
 	routes.HandleFunc(repositories, func(w http.ResponseWriter, _ *http.Request) {
 		write(w, `{"apiVersion": "pipelinesascode.tekton.dev/v1alpha1", "kind": "RepositoryList", "items": [`+repository+`]}`)
 	})
+	const deleted = "DELETE /apis/pipelinesascode.tekton.dev/v1alpha1/namespaces/ci/repositories/app-repo"
+	routes.HandleFunc(deleted, func(w http.ResponseWriter, _ *http.Request) {
+		write(w, `{"apiVersion": "v1", "kind": "Status", "status": "Success"}`)
+	})
 	routes.HandleFunc(repositories+"/app-repo", func(w http.ResponseWriter, _ *http.Request) { write(w, repository) })
 	routes.HandleFunc("GET /apis/tekton.dev/v1/namespaces/ci/pipelineruns", func(w http.ResponseWriter, r *http.Request) {
 		selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
@@ -94,19 +104,39 @@ func serve(t *testing.T, runs ...*unstructured.Unstructured) string {
 	return file
 }
 
+// execute runs a command of `tkn pac`.
+func execute(out io.Writer, args ...string) error {
+	run, streams := params.New(), &cli.IOStreams{In: http.NoBody, Out: out, ErrOut: out}
+	root := &cobra.Command{Use: "tkn-pac", SilenceUsage: true}
+	run.Info.Kube.AddFlags(root)
+	root.AddCommand(listcmd.Root(run, streams), describe.Root(run, streams), logs.Command(run, streams),
+		resolve.Command(run, streams), deleterepo.Root(run, streams), info.Root(run, streams))
+	root.SetArgs(args)
+	return root.Execute()
+}
+
 // tkn returns what a command of `tkn pac` prints.
 func tkn(t *testing.T, kubeconfig string, args ...string) string {
 	t.Helper()
 	var out bytes.Buffer
-	run, streams := params.New(), &cli.IOStreams{In: http.NoBody, Out: &out, ErrOut: &out}
-	root := &cobra.Command{Use: "tkn-pac", SilenceUsage: true}
-	run.Info.Kube.AddFlags(root)
-	root.AddCommand(listcmd.Root(run, streams), describe.Root(run, streams))
-	root.SetArgs(append(args, "-n=ci", "--kubeconfig="+kubeconfig))
-	if err := root.Execute(); err != nil {
+	if err := execute(&out, append(args, "--kubeconfig="+kubeconfig)...); err != nil {
 		t.Fatalf("tkn pac %s: %v", args, err)
 	}
 	return out.String()
+}
+
+// asTkn is the variable with which the test's program is `tkn pac`: its command logs replaces its
+// process.
+const asTkn = "PLUMBLINE_TEST_AS_TKN_PAC"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asTkn) == "" {
+		os.Exit(m.Run())
+	}
+	if err := execute(os.Stdout, os.Args[1:]...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // The commands list and describe of `tkn pac` show the PipelineRuns of a Repository: they need the
@@ -116,13 +146,13 @@ func TestTknPacShowsPipelineRuns(t *testing.T) {
 	newer, older := strings.Repeat("a", 40), strings.Repeat("b", 40)
 	kubeconfig := serve(t, pipelineRun(t, "push.yaml", older, "True", "Succeeded", "2026-01-02T03:04:05Z"),
 		pipelineRun(t, "pull_request.yaml", newer, "False", "Failed", "2026-01-02T03:14:05Z"))
-	list := tkn(t, kubeconfig, "list")
+	list := tkn(t, kubeconfig, "list", "-n=ci")
 	for _, words := range []string{"app-repo", "aaaaaaa", "Failed"} {
 		if !strings.Contains(list, words) {
 			t.Errorf("list does not show %q:\n%s", words, list)
 		}
 	}
-	text := tkn(t, kubeconfig, "describe", "app-repo")
+	text := tkn(t, kubeconfig, "describe", "app-repo", "-n=ci")
 	for _, words := range []string{
 		"Failed", "pull_request", "main", `Fix: "it"`, "https://github.com/Acme/App/commit/" + newer,
 		"Succeeded", "push", "bbbbbbb",
@@ -136,10 +166,77 @@ func TestTknPacShowsPipelineRuns(t *testing.T) {
 // A Repository without PipelineRuns is no error.
 func TestTknPacShowsRepositoriesWithoutPipelineRuns(t *testing.T) {
 	kubeconfig := serve(t)
-	if list := tkn(t, kubeconfig, "list"); !strings.Contains(list, "NoRun") {
+	if list := tkn(t, kubeconfig, "list", "-n=ci"); !strings.Contains(list, "NoRun") {
 		t.Errorf("list shows\n%s", list)
 	}
-	if text := tkn(t, kubeconfig, "describe", "app-repo"); !strings.Contains(text, "No runs has started") {
+	if text := tkn(t, kubeconfig, "describe", "app-repo", "-n=ci"); !strings.Contains(text, "No runs has started") {
 		t.Errorf("describe shows\n%s", text)
+	}
+}
+
+// The command logs finds the newest PipelineRun of a Repository by its label, and passes it to tkn,
+// which is a program that prints its arguments here.
+func TestTknPacShowsLogs(t *testing.T) {
+	sha := strings.Repeat("a", 40)
+	kubeconfig := serve(t, pipelineRun(t, "push.yaml", sha, "True", "Succeeded", "2026-01-02T03:04:05Z"),
+		pipelineRun(t, "pull_request.yaml", sha, "False", "Failed", "2026-01-02T03:14:05Z"))
+	program := filepath.Join(t.TempDir(), "tkn")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	logs := exec.CommandContext(t.Context(), os.Args[0], "logs", "app-repo", "-n=ci", "--last", "--tkn-path="+program,
+		"--kubeconfig="+kubeconfig)
+	logs.Env = append(os.Environ(), asTkn+"=1")
+	out, err := logs.CombinedOutput()
+	if got := strings.TrimSpace(string(out)); err != nil || got != "pr logs -f -n ci pull_request" {
+		t.Errorf("%q: %v", got, err)
+	}
+}
+
+// The command resolve reads files only. It needs no object of an installation.
+func TestTknPacResolvesDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"run.yaml": `apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata:
+  name: build
+spec:
+  params: [{name: revision, value: "{{ revision }}"}]
+  pipelineRef: {name: build}
+`,
+		"pipeline.yaml": `apiVersion: tekton.dev/v1
+kind: Pipeline
+metadata:
+  name: build
+spec:
+  tasks: [{name: unit, taskSpec: {steps: [{name: s, image: busybox, script: "true"}]}}]
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := tkn(t, serve(t), "resolve", "-f", dir, "-p", "revision=0123456", "--no-secret")
+	for _, words := range []string{"generateName: build-", `value: "0123456"`, "image: busybox"} {
+		if !strings.Contains(text, words) {
+			t.Errorf("resolve does not print %q:\n%s", words, text)
+		}
+	}
+}
+
+func TestTknPacDeletesRepository(t *testing.T) {
+	text := tkn(t, serve(t), "delete", "repository", "app-repo", "-n=ci")
+	if !strings.Contains(text, "repository app-repo has been deleted") {
+		t.Errorf("delete prints %s", text)
+	}
+}
+
+// The command info install looks for PaC's Deployment, which Plumbline does not have:
+// docs/migration.md says what to use instead.
+func TestTknPacInfoInstallFindsNoInstallation(t *testing.T) {
+	err := execute(io.Discard, "info", "install", "--kubeconfig="+serve(t))
+	if err == nil || !strings.Contains(err.Error(), "cannot find your pipelines-as-code installation") {
+		t.Errorf("info install: %v", err)
 	}
 }

@@ -28,20 +28,20 @@ const pacNamespace = "pipelines-as-code"
 
 // installOriginal applies what the release ships, stores the App's credentials and starts the
 // controller and the watcher, which call the API server at proxy and the forge at api. It returns
-// where the controller listens.
+// the controller, and where it listens.
 func installOriginal(
 	ctx context.Context, c *cluster.Cluster, proxy *cluster.Proxy, built original, app forge.App, api string,
-) (string, error) {
+) (url string, part *cluster.Part, err error) {
 	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	if err := c.Apply(ctx, manifests); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	kube, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code-secret"},
@@ -51,17 +51,23 @@ func installOriginal(
 		},
 	}
 	if _, err := kube.CoreV1().Secrets(pacNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
-		return "", fmt.Errorf("storing the App's credentials: %w", err)
+		return "", nil, fmt.Errorf("storing the App's credentials: %w", err)
 	}
-	url := ""
 	for _, process := range []struct{ name, port string }{
 		{watcher, "PAC_WATCHER_PORT"}, {controller, "PAC_CONTROLLER_PORT"},
 	} {
-		if url, err = startOriginal(ctx, c, proxy, filepath.Join(built.bin, process.name), process.port, api); err != nil {
-			return "", err
+		if url, part, err = startOriginal(
+			ctx,
+			c,
+			proxy,
+			filepath.Join(built.bin, process.name),
+			process.port,
+			api,
+		); err != nil {
+			return "", nil, err
 		}
 	}
-	return url, nil
+	return url, part, nil
 }
 
 // shipped is the release's manifests, but for Deployments, for which our processes stand in, and
@@ -128,20 +134,20 @@ func keep(to io.Writer, object map[string]any, settings map[string]string) error
 // waits until it answers at the port that it is told by an environment variable.
 func startOriginal(
 	ctx context.Context, c *cluster.Cluster, proxy *cluster.Proxy, path, portVariable, api string,
-) (string, error) {
+) (string, *cluster.Part, error) {
 	name := filepath.Base(path)
 	token, err := c.Token(ctx, pacNamespace, name)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	kubeconfig := filepath.Join(c.Dir(), name+".kubeconfig")
 	if err := proxy.Kubeconfig(kubeconfig, token); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	var ports [2]int
 	for i := range ports {
 		if ports[i], err = c.FreePort(); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	url := fmt.Sprintf("http://127.0.0.1:%d", ports[0])
@@ -159,5 +165,5 @@ func startOriginal(
 		},
 		Ready: func(ctx context.Context) error { return installation.Answers(ctx, url+"/live") },
 	})
-	return url, part.Start(ctx)
+	return url, part, part.Start(ctx)
 }

@@ -142,7 +142,7 @@ func (s *Stage) startPaC(ctx context.Context, built original, defaults scenario.
 	if s.pac.proxy, err = cluster.NewProxy(s.pac.cluster); err != nil {
 		return err
 	}
-	s.pac.hook, err = installOriginal(ctx, s.pac.cluster, s.pac.proxy, built, s.pac.app, s.gateway.server.URL)
+	s.pac.hook, _, err = installOriginal(ctx, s.pac.cluster, s.pac.proxy, built, s.pac.app, s.gateway.server.URL)
 	// An Enterprise Server names its host. With the scheme Pipelines-as-Code takes it as it is,
 	// without one it would want TLS.
 	s.pac.header = http.Header{"X-Github-Enterprise-Host": {s.forge.URL()}}

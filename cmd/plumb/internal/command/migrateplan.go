@@ -19,13 +19,15 @@ const migratePlanLong = `Reads a cluster with Pipelines-as-Code, and shows what 
 ConfigMap key and Repository, and for the pipelines of the last events. It writes nothing.
 
 For the pipelines, it reads which PipelineRuns Pipelines-as-Code has started, and plans the same events with
-Plumbline's planner. That needs clones of the repositories.
+Plumbline's planner. That needs the files of the repositories: from clones on this machine, or, with --remote, from
+the Git services. --remote uses the credentials of Pipelines-as-Code in the cluster.
 
 The exit code is 0 if nothing blocks the move, 1 if something does, and 2 if there is no answer, also because a right
 is missing.`
 
 const migratePlanExample = `  plumb migrate plan                      # settings and Repositories
   plumb migrate plan --clones ~/src       # also pipelines, from clones
+  plumb migrate plan --remote             # also pipelines, from the Git services
   plumb migrate plan -o markdown > move.md`
 
 // outputText and outputMarkdown are forms of a report.
@@ -55,6 +57,8 @@ func (p Process) migratePlan() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.survey.Namespace, "pac-namespace", "", "`namespace` of Pipelines-as-Code (default: look for it)")
 	flags.StringVar(&f.survey.Clones, "clones", "", "`directory` with clones of the repositories")
+	flags.BoolVar(&f.survey.Remote, "remote", false, "read repositories without a clone from their Git services")
+	flags.StringVar(&f.survey.GitHubURL, "github-url", "https://github.com", "`URL` of the GitHub of the App")
 	flags.IntVar(&f.survey.Events, "events", lastEvents, "how many of the last events of each Repository are compared")
 	f.define(c)
 	flags.StringVarP(&f.output, "output", "o", outputText, "`form` of the answer: text, markdown, json")

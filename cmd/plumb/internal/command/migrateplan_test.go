@@ -211,12 +211,57 @@ func TestMigratePlanIgnoresPrunedPipelineRuns(t *testing.T) {
 func TestMigratePlanNamesMissingRights(t *testing.T) {
 	_, objects := movingClone(t, movingFiles())
 	for _, right := range []string{"secrets", "pipelineruns", "repositories", "rolebindings", "configmaps"} {
-		open := movingCluster(t, objects)
-		file := refusing(t, open, right)
+		file := answering(t, movingCluster(t, objects), func(r *http.Request) (int, string) {
+			if strings.Contains(r.URL.Path, "/"+right) {
+				return refusedBy(r)
+			}
+			return 0, ""
+		})
 		got, answered := migratePlan(t, file)
 		if !strings.Contains(strings.Join(got.MissingRights, "; "), right) || answered.code == exitOK {
 			t.Errorf("%s: exit %d, rights %q", right, answered.code, got.MissingRights)
 		}
+	}
+}
+
+// A cluster that is too old, a Repository of a service that is not served and a token without an
+// App block the move.
+func TestMigratePlanBlocks(t *testing.T) {
+	_, objects := movingClone(t, movingFiles())
+	first, _, _ := strings.Cut(objects, "\n---\napiVersion: rbac")
+	first = strings.NewReplacer("many", `"5"`).Replace(first)
+	const repository = "\n---\napiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\n" +
+		"metadata: {name: app, namespace: team}\nspec: "
+	run := func(more string) string {
+		return "\n---\napiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: r, namespace: team, annotations: " +
+			"{pipelinesascode.tekton.dev/repository: app, pipelinesascode.tekton.dev/event-type: push, " + more + "}}"
+	}
+	for name, test := range map[string]struct{ objects, version, says string }{
+		"Kubernetes": {"", "v1.27.0", "Kubernetes is v1.27.0, older than"},
+		"a service of the last PipelineRun": {
+			repository + "{url: 'https://git.example.com/a/b'}" + run("pipelinesascode.tekton.dev/git-provider: gitea"), "",
+			"its Git service, gitea, is not served",
+		},
+		"the App's Secret": {repository + "{url: 'https://github.com/a/b'}", "", ""},
+		"a URL":            {repository + "{url: 'git@github.com:a/b'}", "", "its url cannot be served"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := first + test.objects
+			if test.says == "" {
+				cluster = strings.Replace(cluster, "webhook.secret: shared", "none: shared", 1)
+				test.says = "the Secret of the GitHub App has no key webhook.secret"
+			}
+			file := answering(t, movingCluster(t, cluster), func(r *http.Request) (int, string) {
+				if test.version != "" && r.URL.Path == "/version" {
+					return http.StatusOK, fmt.Sprintf(`{"gitVersion": %q}`, test.version)
+				}
+				return 0, ""
+			})
+			got, answered := migratePlan(t, file)
+			if !got.Blocked || answered.code != exitAuthor || !strings.Contains(answered.out, test.says) {
+				t.Errorf("exit %d: %s", answered.code, answered.shown)
+			}
+		})
 	}
 }
 
@@ -268,14 +313,13 @@ func TestMigratePlanIsShort(t *testing.T) {
 	}
 }
 
-// refusing returns a kubeconfig of a cluster that is like another one and refuses to show a
-// resource.
-func refusing(t *testing.T, kubeconfig, resource string) string {
+// answering returns a kubeconfig of a cluster that is like another one, apart from some answers.
+func answering(t *testing.T, kubeconfig string, other func(r *http.Request) (int, string)) string {
 	t.Helper()
 	found := regexp.MustCompile(`server: '([^']+)'`).FindStringSubmatch(string(read(t, kubeconfig)))
 	return kubeconfigOf(t, func(r *http.Request) (int, string) {
-		if strings.Contains(r.URL.Path, "/"+resource) {
-			return refusedBy(r)
+		if status, body := other(r); status != 0 {
+			return status, body
 		}
 		request, err := http.NewRequestWithContext(r.Context(), r.Method, found[1]+r.URL.RequestURI(), nil)
 		must(t, err)

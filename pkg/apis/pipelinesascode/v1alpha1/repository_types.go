@@ -63,8 +63,9 @@ type RepositorySpec struct {
 	// GitHub App does not need it.
 	// +optional
 	GitProvider *GitProvider `json:"git_provider,omitempty"`
-	// Not acted on by Plumbline. In Pipelines-as-Code: which HTTP calls to /incoming start
-	// PipelineRuns without a Git event.
+	// Which calls of POST /incoming start PipelineRuns without a Git event. The first rule whose
+	// targets match the branch decides; at most 64 rules are read. Without rules of its own, the
+	// Repository has those of the global Repository.
 	// +optional
 	Incomings *[]Incoming `json:"incoming,omitempty"`
 	// Custom template variables: a placeholder with the name stands for the value in .tekton files.
@@ -114,12 +115,14 @@ type Incoming struct {
 	// The kind of the rule.
 	// +kubebuilder:validation:Enum=webhook-url
 	Type string `json:"type"`
-	// The key of a Secret that has the password of the calls.
+	// The key of a Secret that has the secret of the calls. The default of key is secret. For rules
+	// of the global Repository, it is a Secret of the global Repository's namespace.
 	Secret Secret `json:"secret"`
-	// The names of the params that a call may set.
+	// The names of the template variables that a call may set.
 	// +optional
 	Params []string `json:"params,omitempty"`
-	// The branches that a call may name, as globs.
+	// The branches that a call may name, as globs. A target that begins with ^ is a regular
+	// expression.
 	// +optional
 	Targets []string `json:"targets,omitempty"`
 }

@@ -33,11 +33,6 @@ type Setting struct {
 func UnservedFields() []Setting {
 	return []Setting{
 		{
-			Name:      fieldIncoming,
-			Treatment: Unserved,
-			Instead:   "a push of an empty commit, or a comment with a command, starts runs",
-		},
-		{
 			Name:      "git_provider.type",
 			Treatment: Differs,
 			Instead:   "github and gitlab are served; events of gitea, forgejo, bitbucket-cloud and bitbucket-datacenter start nothing",
@@ -59,7 +54,6 @@ func UnservedFields() []Setting {
 }
 
 const (
-	fieldIncoming      = "incoming"
 	fieldScopeRepos    = "settings.github_app_token_scope_repos"
 	fieldTokenRotation = "settings.gitlab.token_auto_rotation"
 	fieldForgejo       = "settings.forgejo"

@@ -2,7 +2,10 @@
 
 package v1alpha1
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Restricts returns the field that restricts who may start runs but that this version cannot
 // evaluate for the Repository's service, "" if there is none. The caller then denies everybody:
@@ -21,7 +24,8 @@ func served(kind string) bool { return kind == "" || kind == "github" || kind ==
 // IgnoredFields lists the fields that are set but that this version ignores, as paths below spec.
 func (s *RepositorySpec) IgnoredFields() []string {
 	set := map[string]bool{
-		fieldIncoming: s.Incomings != nil && len(*s.Incomings) > 0,
+		fmt.Sprintf("incoming[%d] and those after it", MaxIncomingRules): s.Incomings != nil &&
+			len(*s.Incomings) > MaxIncomingRules,
 	}
 	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {

@@ -15,7 +15,10 @@ func TestNotActedOn(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{"url":"https://github.com/a/b","git_provider":{"type":"gitlab","url":"x","user":"u"},"params":[{"name":"x"}],"settings":{"pipelinerun_provenance":"source"}}`: nil,
 		`{"settings":{"policy":{"pull_request":["team"]},"gitlab":{},"github":{},"forgejo":{},"github_app_token_scope_repos":[]},"incoming":[]}`:                        nil,
-		`{"concurrency_limit":1,"incoming":[{"type":"webhook-url","secret":{"name":"x"}}]}`:                                                                             {"incoming"},
+		`{"concurrency_limit":1,"incoming":[{"type":"webhook-url","secret":{"name":"x"}}]}`:                                                                             nil,
+		`{"incoming":[` + strings.Repeat(`{"type":"webhook-url","secret":{"name":"x"}},`, MaxIncomingRules) + `{"type":"webhook-url","secret":{"name":"x"}}]}`: {
+			"incoming[64] and those after it",
+		},
 		`{"git_provider":{"type":"gitlab"},"settings":{"run_token_permissions":{"issues":"write"}}}`: {
 			"settings.run_token_permissions (GitLab's tokens are what their owner made them)",
 		},

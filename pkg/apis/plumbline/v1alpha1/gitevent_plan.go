@@ -16,6 +16,10 @@ type Plan struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Ref string `json:"ref,omitempty"`
+	// The project of a request to /incoming, which names it only by its URL. It is unset for
+	// every other event.
+	// +optional
+	Located *Located `json:"located,omitempty"`
 	// When the plan was first stored with a run, or with the decision that there is none, by
 	// the controller's clock. The Git service had headSHA by then. It is unset in events of earlier
 	// versions.

@@ -106,6 +106,42 @@ type Rerun struct {
 	Pulls []int64 `json:"pulls,omitempty"`
 }
 
+// Incoming is a request to POST /incoming, which starts one pipeline by its name.
+type Incoming struct {
+	// The pipeline's metadata.name or metadata.generateName. The dash at the end of a
+	// generateName may be left out.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Pipeline string `json:"pipeline"`
+	// The template variables that the request sets, and their values.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Params map[string]string `json:"params,omitempty"`
+	// True if the Repository names no Git service, so that the GitHub App serves it.
+	// +optional
+	App bool `json:"app,omitempty"`
+}
+
+// EventIncoming is the EventType of a request to POST /incoming, and the value of on-event for it.
+const EventIncoming = "incoming"
+
+// MaxIncomingParams limits Incoming.Params.
+const MaxIncomingParams = 64
+
+// Located is a project that an event names only by its URL.
+type Located struct {
+	// The project, as the Git service describes it.
+	Project Project `json:"project"`
+	// The GitHub App installation that has the project, 0 elsewhere.
+	// +optional
+	InstallationID int64 `json:"installationID,omitempty"`
+}
+
+// Locate completes the event with its project.
+func (s *GitEventSpec) Locate(at *Located) {
+	s.Project, s.InstallationID, s.HeadURL = at.Project, at.InstallationID, at.Project.URL
+}
+
 // MaxRerunPulls limits Rerun.Pulls. A commit is normally the head of very few pull requests.
 const MaxRerunPulls = 10
 

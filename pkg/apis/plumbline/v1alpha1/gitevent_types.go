@@ -85,7 +85,7 @@ const (
 // GitEventSpec is one decoded, immutable delivery. Decode fills everything except Repository,
 // Payload and ReceivedAt, which the receiver adds.
 //
-// +kubebuilder:validation:XValidation:rule="size(self.sha) > 0 || has(self.comment)",message="sha may be empty for a comment only, which names no commit"
+// +kubebuilder:validation:XValidation:rule="size(self.sha) > 0 || has(self.comment) || has(self.incoming)",message="sha may be empty only for a comment or a request to /incoming, which name no commit"
 type GitEventSpec struct {
 	// The name of the decoder: "github" or "gitlab".
 	// +kubebuilder:validation:MinLength=1
@@ -123,8 +123,9 @@ type GitEventSpec struct {
 	// +optional
 	InstallationID int64 `json:"installationID,omitempty"`
 	// The commit that runs and that checks are reported on: 40 or 64 hexadecimal digits. It
-	// is empty for a comment on a pull request, because the delivery has no commit. The plan then
-	// takes the pull request's head, and stores it in status.plan.headSHA.
+	// is empty for a comment on a pull request, because the delivery has no commit, and for a
+	// request to /incoming. The plan then takes the head of the pull request or branch, and stores
+	// it in status.plan.headSHA.
 	// +kubebuilder:validation:Pattern=`^([0-9a-f]{40}([0-9a-f]{24})?)?$`
 	SHA string `json:"sha"`
 	// The commit that a push replaced, also in a pull request's branch, or that a merge group is
@@ -167,6 +168,11 @@ type GitEventSpec struct {
 	// plan finds everything except sha in earlier events.
 	// +optional
 	Rerun *Rerun `json:"rerun,omitempty"`
+	// Set when the event is a request to POST /incoming, or the re-run of one. The trigger of such
+	// a request is push, and project.id and installationID are 0: the plan finds them by the
+	// project's URL, and stores them in status.plan.located.
+	// +optional
+	Incoming *Incoming `json:"incoming,omitempty"`
 	// What the delivery says about the commit. If it is absent, it is read from the service.
 	// +optional
 	Commit *Commit `json:"commit,omitempty"`

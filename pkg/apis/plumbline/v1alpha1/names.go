@@ -95,13 +95,15 @@ func Reopened(name string) bool {
 	return last >= 0 && strings.HasPrefix(name[last:], "-r")
 }
 
-// Kind is what people call the event: its Trigger, "comment" or "rerun".
+// Kind is what people call the event: its Trigger, "comment", "rerun" or "incoming".
 func (s *GitEventSpec) Kind() string {
 	switch {
 	case s.Comment != nil:
 		return "comment"
 	case s.Rerun != nil:
 		return "rerun"
+	case s.Incoming != nil:
+		return EventIncoming
 	}
 	return string(s.Trigger)
 }

@@ -84,7 +84,7 @@ func (p *Project) Describe(ctx context.Context) (*gl.Project, error) {
 		return nil, provider.Failed("reading "+p.Path, err)
 	case got.ID <= 0:
 		return nil, NoAnswer("reading " + p.Path)
-	case int64(got.ID) != p.ID:
+	case p.ID != 0 && int64(got.ID) != p.ID:
 		return nil, fault.Operatorf(reasonRepositoryReplaced,
 			"%s is now another project than the one the event came from", p.Path)
 	}

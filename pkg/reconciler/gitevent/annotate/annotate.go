@@ -9,11 +9,13 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"knative.dev/pkg/logging"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
@@ -90,6 +92,8 @@ type object struct {
 	// finished is true for an earlier attempt, once the next one exists. Until then the sweep finds
 	// no other PipelineRun of the check if the event is deleted.
 	finished bool
+	// started is true once nothing holds it pending.
+	started bool
 	// patched is the digest of its last patch.
 	patched *string
 	// patch is what it should carry in addition to what it was created with, and digest its digest.
@@ -106,6 +110,7 @@ func (s *Step) unpatched(a *attempt.Attempt) (objects []object) {
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
 		for _, o := range objectsOf(run) {
+			o.started = started(run, a.Seen[o.name])
 			o.patch, o.digest = patchOf(service.Metadata, o, a.Accepted(run.Key()))
 			if o.patch != nil && o.digest != *o.patched {
 				objects = append(objects, o)
@@ -128,6 +133,12 @@ func objectsOf(run *v1alpha1.Run) (objects []object) {
 	return objects
 }
 
+// started reports whether no other component (Kueue, for example) holds a PipelineRun pending.
+// found may be nil for a finished one.
+func started(run *v1alpha1.Run, found *pipelinev1.PipelineRun) bool {
+	return run.Result != nil || found != nil && found.Spec.Status != pipelinev1.PipelineRunSpecStatusPending
+}
+
 // patchOf returns what a PipelineRun should carry in addition to what it was created with, and a
 // digest of it; nil if there is nothing. metadata is the Git service's part for the ID of a check.
 func patchOf(
@@ -145,6 +156,9 @@ func patchOf(
 	}
 	if len(labels)+len(annotations) == 0 {
 		return nil, ""
+	}
+	if o.started { // in the same patch: alone it would be another call for each run
+		annotations[pipelinesascode.StartReported] = "true"
 	}
 	patch = resources.AnnotationPatch(labels, annotations)
 	sum := sha256.Sum256(patch)

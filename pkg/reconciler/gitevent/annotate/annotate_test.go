@@ -5,6 +5,8 @@ package annotate
 import (
 	"testing"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
@@ -19,7 +21,8 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 	without := func(string) (labels, annotations map[string]string) {
 		return map[string]string{}, map[string]string{}
 	}
-	created, finished := object{}, object{finished: true}
+	of := &v1alpha1.Run{}
+	created, finished, started := object{of: of}, object{of: of, finished: true}, object{of: of, started: true}
 	for name, test := range map[string]struct {
 		metadata func(string) (labels, annotations map[string]string)
 		of       object
@@ -32,6 +35,9 @@ func TestPatchHasTheCheckIDAndTheStateOfAConcludedCheck(t *testing.T) {
 		"an accepted check": {
 			withID, created, &v1alpha1.Check{ID: "7"}, resources.AnnotationPatch(nil, map[string]string{key: "7"}),
 		},
+		"of a PipelineRun that nothing holds": {withID, started, &v1alpha1.Check{ID: "7"},
+			resources.AnnotationPatch(nil, map[string]string{key: "7", pipelinesascode.StartReported: "true"})},
+		"nothing else to add": {without, started, &v1alpha1.Check{ID: "7"}, nil},
 		"a conclusion, of whatever checks": {without, created, &v1alpha1.Check{ID: "7", Concluded: true},
 			resources.AnnotationPatch(map[string]string{state: "completed"}, map[string]string{state: "completed"})},
 		"a conclusion that is shown nowhere": {withID, created, &v1alpha1.Check{Concluded: true},
@@ -64,5 +70,25 @@ func TestEachAttemptHasItsOwnPatch(t *testing.T) {
 	*all[0].patched = "digest"
 	if run.Attempts[0].Patched != "digest" || run.Patched != "" {
 		t.Errorf("the patch of the first attempt is recorded as %+v", run)
+	}
+}
+
+// Kueue creates PipelineRuns pending.
+func TestStartIsReportedOnceNothingHoldsThePipelineRun(t *testing.T) {
+	t.Parallel()
+	running, held := &pipelinev1.PipelineRun{}, &pipelinev1.PipelineRun{}
+	held.Spec.Status = pipelinev1.PipelineRunSpecStatusPending
+	done := &v1alpha1.Run{Result: &v1alpha1.Result{}}
+	for name, c := range map[string]struct {
+		run   *v1alpha1.Run
+		found *pipelinev1.PipelineRun
+		want  bool
+	}{
+		"running": {&v1alpha1.Run{}, running, true}, "held": {&v1alpha1.Run{}, held, false},
+		"finished": {done, nil, true}, "not read": {&v1alpha1.Run{}, nil, false},
+	} {
+		if got := started(c.run, c.found); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

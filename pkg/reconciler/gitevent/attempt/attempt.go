@@ -121,14 +121,17 @@ func (a *Attempt) Release() {
 	a.StoredPlan.Release()
 }
 
-// pin gives the event the commit and the ref that its plan was made for.
+// pin gives the event the commit, the ref and the project that its plan was made for.
 func (a *Attempt) pin() {
 	if !a.Planned() {
 		return
 	}
 	spec, plan := &a.Event.Spec, a.Event.Status.Plan
-	if spec.Comment != nil {
+	if spec.Comment != nil || spec.Incoming != nil {
 		spec.SHA = plan.HeadSHA
+	}
+	if plan.Located != nil {
+		spec.Locate(plan.Located)
 	}
 	if plan.Ref != "" {
 		spec.BaseRef, spec.HeadRef = plan.Ref, plan.Ref

@@ -12,6 +12,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -216,6 +217,9 @@ func (s *Step) createWith(ctx context.Context, a *attempt.Attempt, run *v1alpha1
 	}
 	if manifest, err = plans.Reveal(manifest, values); err != nil {
 		return err
+	}
+	if order := s.Queue.Of(a).Order(ctx); order != "" {
+		manifest.Annotations[pipelinesascode.ExecutionOrder] = order
 	}
 	if run.WithoutState {
 		resources.RemoveState(manifest)

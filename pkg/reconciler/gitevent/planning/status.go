@@ -51,6 +51,9 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	next.HeadSHA, next.DefinitionSHA = made.HeadSHA, made.DefinitionSHA
 	next.Reason, next.Message = made.Reason, made.Message
 	next.Ref = refOf(&a.Event.Spec)
+	if spec := &a.Event.Spec; spec.Incoming != nil && spec.Rerun == nil && spec.Project.ID != 0 {
+		next.Located = &v1alpha1.Located{Project: spec.Project, InstallationID: spec.InstallationID}
+	}
 	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, slices.Clone(made.Decisions)

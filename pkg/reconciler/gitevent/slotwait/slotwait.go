@@ -8,6 +8,7 @@ package slotwait
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
@@ -85,6 +86,22 @@ func (w *Waiter) IfDue(ctx context.Context, run *v1alpha1.Run, do func() error) 
 		return err
 	}
 	return w.a.Waits.IfDue(v1alpha1.StepCreate+run.Name, do)
+}
+
+// Order returns the PipelineRuns of the event in the order in which they get slots, as
+// "namespace/name" separated by commas; "" if there is no limit.
+func (w *Waiter) Order(ctx context.Context) string {
+	repository, err := w.a.Git.Repository(ctx)
+	if repository == nil || err != nil || w.limit(repository) == 0 {
+		return ""
+	}
+	var names []string
+	for _, run := range slots.Sorted(w.a.Event.Status.Runs) {
+		if run.Refused == nil && !run.Skipped() && !run.Unresolved {
+			names = append(names, run.Namespace+"/"+run.Name)
+		}
+	}
+	return strings.Join(names, ",")
 }
 
 // position returns the position of a run, from 1 on. A run that the cache does not have yet comes

@@ -99,10 +99,10 @@ func (s *series) findNewer(rivals []rival, ask asks, now time.Time) (v verdict, 
 // late returns the pipelines of an event that was planned long after it happened, and whose runs
 // were not requested yet. A newer event may have come, run and finished. A run that waits for a
 // slot or a quota is seen by each newer event, like a created one. A user who asks for a run in a
-// comment, or by a re-run, wants it now.
+// comment, by a re-run or by a request to /incoming wants it now.
 func (s *series) late() (names []string) {
 	spec := &s.self.Spec
-	if s.name == "" || spec.Comment != nil || spec.Rerun != nil ||
+	if s.name == "" || spec.Comment != nil || spec.Rerun != nil || spec.Incoming != nil ||
 		attempt.LearnedAt(s.self).Sub(s.self.Happened()) < Late {
 		return nil
 	}

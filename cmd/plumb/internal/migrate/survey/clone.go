@@ -22,6 +22,8 @@ import (
 type origin struct {
 	plan.Source
 	defaultBranch string
+	// project is the service's id of the repository; 0 if it is not known.
+	project int64
 	// has reports whether a commit can be read; nil is always.
 	has func(ctx context.Context, sha string) bool
 }

@@ -67,9 +67,9 @@ func (s *surveyor) origin(
 		return from, ""
 	}
 	if !s.Remote {
-		return nil, "there is no clone of the repository: --clones names a directory with clones"
+		return nil, "there is no clone of the repository: --clones names a directory with clones, and --remote reads the Git service"
 	}
-	from, err := connect(ctx, s, m, e)
+	from, err := s.connect(ctx, m, e)
 	if err != nil {
 		return nil, "the Git service cannot be read: " + err.Error()
 	}
@@ -83,7 +83,12 @@ func (s *surveyor) compareOne(ctx context.Context, m *moving, from *origin, e st
 		DefaultBranch: from.defaultBranch, SHA: e.sha, Message: e.title, Sender: e.sender, Number: e.number, Key: e.key,
 	}
 	planned, err := Plan(ctx, Event{
-		Described: described, Repository: m.Repository, Config: m.config, Source: from.Source, Version: s.Version,
+		Described:  described,
+		Project:    from.project,
+		Repository: m.Repository,
+		Config:     m.config,
+		Source:     from.Source,
+		Version:    s.Version,
 	})
 	if err != nil {
 		s.skip("the event cannot be planned: " + err.Error())

@@ -45,11 +45,14 @@ type moving struct {
 // name is how a report names the Repository.
 func (m *moving) name() string { return m.Namespace + "/" + m.Name }
 
-// service returns the Git service of the Repository: the one that it names, or the one that its
-// host looks like.
+// service returns the Git service of the Repository: the one that it names, that of its last
+// PipelineRun, or the one that its host looks like.
 func (m *moving) service() string {
 	if git := m.Spec.GitProvider; git != nil && git.Type != "" {
 		return git.Type
+	}
+	if len(m.runs) > 0 {
+		return m.runs[0].service
 	}
 	u, err := url.Parse(m.Spec.URL)
 	if err != nil {
@@ -172,6 +175,11 @@ func (s *surveyor) fields(m *moving) {
 	if _, err := v1alpha1.CanonicalURL(m.Spec.URL); err != nil {
 		s.add(Finding{
 			Kind: Blocks, Topic: Repositories, Says: "its url cannot be served: " + err.Error(), Remedy: "correct spec.url",
+		}, m.name(), m.name())
+	}
+	if named := m.Spec.GitProvider; !slices.Contains(delivery.Names(), m.service()) && (named == nil || named.Type == "") {
+		s.add(Finding{
+			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
 		}, m.name(), m.name())
 	}
 	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {

@@ -34,9 +34,6 @@ type started struct {
 	// names are the pipelines that were started; last is when the newest of them was.
 	names []string
 	last  time.Time
-	// newest is true for the last event with a pipeline, by the pipeline: an older PipelineRun may
-	// have been deleted.
-	newest map[string]bool
 }
 
 // started returns the events of each Repository, the newest first.
@@ -84,14 +81,8 @@ func eventsOf(runs []metav1.PartialObjectMetadata) map[string][]started {
 			events,
 			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) },
 		)
-		seen := map[string]bool{}
 		for i := range events {
 			slices.Sort(events[i].names)
-			events[i].newest = map[string]bool{}
-			for _, name := range events[i].names {
-				events[i].newest[name] = !seen[name]
-				seen[name] = true
-			}
 		}
 	}
 	return all

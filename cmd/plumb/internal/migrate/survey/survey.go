@@ -27,6 +27,8 @@ type Options struct {
 	Clones string
 	// Remote allows calls to Git services, with the credentials in the cluster.
 	Remote bool
+	// GitHubURL is where the App is registered.
+	GitHubURL string
 	// Events is how many of the last events of each Repository are compared.
 	Events int
 	// Version is Plumbline's.

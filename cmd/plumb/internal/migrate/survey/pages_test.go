@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package survey
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../../../../../"
+
+// Each section of the documentation that a report names exists.
+func TestPagesExist(t *testing.T) {
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`"(docs/[a-z-]+\.md)#([^"]+)"`)
+	tried := 0
+	for _, source := range sources {
+		for _, found := range named.FindAllStringSubmatch(read(t, source), -1) {
+			tried++
+			if page := read(t, root+found[1]); !hasAnchor(page, found[2]) {
+				t.Errorf("%s: %s has no section #%s", source, found[1], found[2])
+			}
+		}
+	}
+	if tried < 8 {
+		t.Errorf("%d sections are named; the expression does not find them", tried)
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+var (
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	dropped = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// hasAnchor reports whether a page has a heading with GitHub's name for an anchor.
+func hasAnchor(page, anchor string) bool {
+	for _, found := range heading.FindAllStringSubmatch(page, -1) {
+		name := dropped.ReplaceAllString(strings.ToLower(found[1]), "")
+		if strings.ReplaceAll(name, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package receiver_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
+)
+
+func TestIncomingIsRecorded(t *testing.T) {
+	for name, c := range map[string]call{
+		"secret in the header": {bearer: incomingSecret, body: asked(`"params": {"version": "1.2"}`)},
+		"secret in the body":   {body: asked(`"params": {"version": "1.2"}, "secret": "` + incomingSecret + `"`)},
+		"both, with namespace": {bearer: incomingSecret, contentType: "application/json; charset=utf-8",
+			body: asked(`"params": {"version": "1.2"}, "namespace": "ci", "secret": "` + incomingSecret + `"`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			answer := e.ask(e.incoming(), 202, c)
+			event := e.wantEvents(1)[0]
+			if answer.Message != "accepted" || answer.Event != event.Name || !strings.HasPrefix(event.Name, "incoming-") {
+				t.Errorf("%+v for %s", answer, event.Name)
+			}
+			spec := event.Spec
+			want := v1alpha1.GitEventSpec{
+				Provider: "github", Host: "git.example", Trigger: "push", EventType: "incoming", Sender: "incoming",
+				Repository: v1alpha1.RepositoryReference{Namespace: "ci", Name: "app", UID: "uid-1", URL: repositoryURL},
+				Project:    v1alpha1.Project{Owner: "acme", Name: "app", URL: repositoryURL}, HeadURL: repositoryURL,
+				BaseRef: "refs/heads/main", HeadRef: "refs/heads/main",
+				Incoming:    &v1alpha1.Incoming{Pipeline: "build", Params: map[string]string{"version": "1.2"}, App: true},
+				DeliveryKey: spec.DeliveryKey, Body: spec.Body, Payload: spec.Payload, ReceivedAt: spec.ReceivedAt,
+			}
+			if diff := cmp.Diff(want, spec); diff != "" {
+				t.Error(diff)
+			}
+			if e.counted("recorded", "Recorded") != 1 {
+				t.Error("it is not counted")
+			}
+		})
+	}
+}
+
+// Every request that cannot be accepted gets one answer that says what to do.
+func TestIncomingIsRefused(t *testing.T) {
+	secret := `"secret": "` + incomingSecret + `"`
+	for name, c := range map[string]struct {
+		call
+		status int
+		says   string
+	}{
+		"GET":                  {call{method: "GET"}, 405, "send the request with POST"},
+		"query parameters":     {call{path: "?repository=app&branch=main&pipelinerun=build&secret=x"}, 400, "query parameters are not read"},
+		"a form":               {call{contentType: "application/x-www-form-urlencoded", body: "a=b"}, 415, "set Content-Type: application/json"},
+		"no JSON":              {call{body: "hello"}, 400, "not a JSON object"},
+		"a list":               {call{body: "[]"}, 400, "not a JSON object"},
+		"null":                 {call{body: "null"}, 400, "not a JSON object"},
+		"two objects":          {call{body: "{}{}"}, 400, "not a JSON object"},
+		"1 MB":                 {call{body: asked(secret, `"params": {"version": "`+strings.Repeat("x", 1<<20)+`"}`)}, 413, "larger than 32 KiB"},
+		"nothing":              {call{body: "{}"}, 400, "missing required fields: repository, branch, pipelinerun, secret"},
+		"no secret":            {call{body: asked()}, 400, "missing required fields: secret"},
+		"a number":             {call{body: `{"repository": 1}`}, 400, "the field repository is not a string"},
+		"a number in params":   {call{body: asked(secret, `"params": {"version": 1}`)}, 400, "the param version is not a string"},
+		"a list as params":     {call{body: asked(secret, `"params": [1]`)}, 400, "params is not an object"},
+		"two secrets":          {call{bearer: "another", body: asked(secret)}, 400, "differ"},
+		"a URL":                {call{body: strings.Replace(asked(secret), `"app"`, `"https://git.example/acme/app"`, 1)}, 400, "not the URL"},
+		"a ref":                {call{body: strings.Replace(asked(secret), `"main"`, `"refs/tags/v1"`, 1)}, 400, "without refs/heads/"},
+		"a pipeline's file":    {call{body: strings.Replace(asked(secret), `"build"`, `".tekton/build.yaml"`, 1)}, 400, "not the name of a PipelineRun"},
+		"another branch":       {call{body: strings.Replace(asked(secret), `"main"`, `"topic"`, 1)}, 403, "no rule in spec.incoming of the Repository has a target"},
+		"a param not allowed":  {call{body: asked(secret, `"params": {"revision": "x"}`)}, 403, "the param revision is not allowed"},
+		"too long a key":       {call{key: strings.Repeat("x", 300), body: asked(secret)}, 400, "Idempotency-Key is longer"},
+		"a wrong secret":       {call{bearer: "guessed", body: asked()}, 401, "the request was not accepted"},
+		"an unknown one":       {call{bearer: "guessed", body: strings.Replace(asked(), "app", "gone", 1)}, 401, "the request was not accepted"},
+		"another namespace":    {call{body: asked(secret, `"namespace": "other"`)}, 401, "the request was not accepted"},
+		"Basic authentication": {call{bearer: "", body: asked()}, 400, "Authorization: Bearer <secret>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			if got := e.ask(e.incoming(), c.status, c.call); !strings.Contains(got.Message, c.says) {
+				t.Errorf("answered %q, want %q in it", got.Message, c.says)
+			}
+			e.wantEvents(0)
+		})
+	}
+}
+
+// A sender that knows no secret cannot learn which Repositories there are.
+func TestIncomingAnswersUnverifiedSendersAlike(t *testing.T) {
+	e := incomingEnv(t)
+	e.rules("ci", "without", repositoryURL)
+	e.rules(
+		"ci",
+		"missing",
+		repositoryURL,
+		pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "gone"}, Targets: []string{"*"}},
+	)
+	e.rules("ci", "unnamed", repositoryURL, pacv1alpha1.Incoming{Targets: []string{"*"}})
+	answers := map[string]bool{}
+	for _, name := range []string{"app", "without", "missing", "unnamed", "unknown"} {
+		for _, branch := range []string{"main", "topic"} {
+			body := strings.NewReplacer("app", name, "main", branch).Replace(asked(`"namespace": "ci"`))
+			answer := httptest.NewRecorder()
+			h := e.incoming().AnswerUnverifiedAfter(20 * time.Millisecond)
+			began := time.Now()
+			h.ServeHTTP(answer, call{bearer: "guessed", body: body}.request())
+			if time.Since(began) < 20*time.Millisecond {
+				t.Errorf("%s is answered before the others", name)
+			}
+			answers[fmt.Sprint(answer.Code, answer.Header(), answer.Body)] = true
+		}
+	}
+	if len(answers) != 1 {
+		t.Errorf("%d different answers: %v", len(answers), answers)
+	}
+}
+
+// The first rule whose targets match decides: its secret, and its params.
+func TestFirstIncomingRuleWins(t *testing.T) {
+	rule := func(secret string, params []string, targets ...string) pacv1alpha1.Incoming {
+		return pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: secret, Key: "k"}, Params: params, Targets: targets}
+	}
+	e := incomingEnv(t)
+	e.store("ci", "one", map[string]string{"k": "first"})
+	e.store("ci", "two", map[string]string{"k": "second", "k.previous": "before"})
+	e.rules("ci", "app", repositoryURL,
+		rule("one", []string{"a"}, "main", "release/*", `^v[0-9]+(\.[0-9]+)*$`, "[", "^("),
+		rule("two", []string{"b"}, "{dev,test}/*", "*"))
+	for name, c := range map[string]struct {
+		branch, secret, param string
+		status                int
+	}{
+		"exact":                     {"main", "first", "a", 202},
+		"glob":                      {"release/1/2", "first", "a", 202},
+		"regular expression":        {"v1.20", "first", "a", 202},
+		"no regular expression":     {"v1x", "second", "b", 202},
+		"the rest":                  {"dev/x", "second", "b", 202},
+		"the previous secret":       {"dev/x", "before", "b", 202},
+		"another rule's secret":     {"main", "second", "a", 403},
+		"another rule's param":      {"main", "first", "b", 403},
+		"another secret altogether": {"main", "third", "a", 401},
+		"no param":                  {"topic", "second", "", 202},
+	} {
+		t.Run(name, func(t *testing.T) {
+			params := "{}"
+			if c.param != "" {
+				params = `{"` + c.param + `": "x"}`
+			}
+			e.ask(e.incoming(), c.status, call{bearer: c.secret,
+				body: strings.Replace(asked(`"params": `+params), `"main"`, `"`+c.branch+`"`, 1)})
+		})
+	}
+}
+
+// A Repository without rules has those of the global Repository, with its Secret.
+func TestGlobalIncomingRulesAreInherited(t *testing.T) {
+	e := incomingEnv(t)
+	e.store(systemNamespace, "calls", map[string]string{"secret": "of all"})
+	e.rules(
+		systemNamespace,
+		"global",
+		"",
+		pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "calls"}, Targets: []string{"main"}},
+	)
+	e.ask(e.incoming(), 401, call{bearer: "of all", body: asked()}) // it has rules of its own
+	e.rules("ci", "app", repositoryURL)
+	e.ask(e.incoming(), 202, call{bearer: "of all", body: asked()})
+}
+
+// Without a namespace, the secret decides between Repositories of one name.
+func TestSecretDecidesBetweenRepositoriesOfOneName(t *testing.T) {
+	e := incomingEnv(t)
+	e.store("other", "calls", map[string]string{"secret": "of the other"})
+	e.rules("other", "app", "https://git.example/other/app",
+		pacv1alpha1.Incoming{Secret: pacv1alpha1.Secret{Name: "calls"}, Targets: []string{"main"}})
+	e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked()})
+	if got := e.wantEvents(1)[0].Spec.Repository.Namespace; got != "ci" {
+		t.Errorf("it is for namespace %s", got)
+	}
+	e.store("other", "calls", map[string]string{"secret": incomingSecret})
+	if got := e.ask(
+		e.incoming(),
+		400,
+		call{bearer: incomingSecret, body: asked()},
+	); !strings.Contains(
+		got.Message,
+		"send namespace",
+	) {
+		t.Error(got.Message)
+	}
+	e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked(`"namespace": "ci"`)})
+}
+
+func TestIdempotencyKeyRunsOnce(t *testing.T) {
+	e := incomingEnv(t)
+	one := call{bearer: incomingSecret, key: "night-1", body: asked(`"params": {"version": "1"}`)}
+	first := e.ask(e.incoming(), 202, one)
+	again := e.ask(e.incoming(), 202, one) // at another replica
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Error(diff)
+	}
+	e.wantEvents(1)
+	other := one
+	other.body = asked(`"params": {"version": "2"}`)
+	if got := e.ask(e.incoming(), 422, other); !strings.Contains(got.Message, "another request") {
+		t.Error(got.Message)
+	}
+	e.wantEvents(1)
+	for range 2 { // without a key each request is an event
+		e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked()})
+	}
+	e.wantEvents(3)
+}
+
+func TestWrongSecretsAreLimited(t *testing.T) {
+	e := incomingEnv(t)
+	h := e.incoming()
+	wrong := call{bearer: "guessed", body: asked()}
+	for range 10 {
+		e.ask(h, 401, wrong)
+	}
+	e.ask(h, 429, wrong)
+	e.ask(h, 429, call{bearer: incomingSecret, body: asked()}) // guessing must not succeed
+	e.ask(h, 401, call{bearer: "guessed", body: strings.Replace(asked(), "app", "other", 1)})
+	e.clock.SetTime(e.clock.Now().Add(6 * time.Second))
+	e.ask(h, 202, call{bearer: incomingSecret, body: asked()})
+}
+
+// The answer names the PipelineRuns once they are planned, or says why there are none.
+func TestAnswerSaysWhatIsPlanned(t *testing.T) {
+	e := incomingEnv(t)
+	h := e.incoming()
+	plansAs(h, e, v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{Message: "1 of 2"}, Runs: []v1alpha1.Run{
+		{Namespace: "ci", Name: "build-x"},
+	}})
+	c := call{bearer: incomingSecret, body: asked()}
+	got := e.ask(h, 202, c)
+	if len(got.PipelineRuns) != 1 || got.PipelineRuns[0].Name != "build-x" || got.PipelineRuns[0].Namespace != "ci" ||
+		got.Message != "accepted" {
+		t.Errorf("%+v", got)
+	}
+	plansAs(
+		h,
+		e,
+		v1alpha1.GitEventStatus{Plan: &v1alpha1.Plan{Message: "nothing was started: no pipeline is called build"}},
+	)
+	if got := e.ask(h, 422, c); !strings.Contains(got.Message, "no pipeline is called build") || got.Event == "" {
+		t.Errorf("%+v", got)
+	}
+	plansAs(
+		h,
+		e,
+		v1alpha1.GitEventStatus{
+			Runs: []v1alpha1.Run{{Refused: &v1alpha1.Refusal{Message: "line 3 is no YAML"}}},
+			Plan: &v1alpha1.Plan{},
+		},
+	)
+	if got := e.ask(h, 422, c); got.Message != "line 3 is no YAML" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Nothing is accepted that is not durable, and a Repository that does not own its URL starts
+// nothing.
+func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
+	c := call{bearer: incomingSecret, body: asked()}
+	for name, row := range map[string]struct {
+		harm   func(e *env)
+		status int
+	}{
+		"the event is not written": {func(e *env) { e.fail("create", "gitevents", apierrors.NewInternalError(fmt.Errorf("etcd"))) }, 503},
+		"no secret is copied yet":  {func(e *env) { e.copied = nil }, 503},
+		"the URL is another's": {func(e *env) {
+			e.rules("ci", "owner", repositoryURL)
+			claims := v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims")
+			_ = e.client.Tracker().Delete(claims, systemNamespace, v1alpha1.ClaimName(repositoryURL))
+			_ = e.client.Tracker().Add(claim(repositoryURL, "ci", "owner"))
+		}, 409},
+		"another service":  {func(e *env) { e.baseURL = "https://elsewhere.example" }, 422},
+		"no configuration": {func(e *env) { e.baseURL = "" }, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			row.harm(e)
+			e.ask(e.incoming(), row.status, c)
+			if events := e.events(); len(events) > 0 {
+				t.Errorf("recorded as %s", events[0].Name)
+			}
+		})
+	}
+}
+
+// The request of Konflux's build-service, as internal/controller/component_build_controller_pac.go
+// of konflux-ci/build-service makes it (TriggerPaCBuild), for a Repository as updateIncoming writes
+// it: it accepts the answers 200 and 202.
+func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
+	e := incomingEnv(t)
+	e.store("tenant", "comp-incoming", map[string]string{"incoming-secret": incomingSecret})
+	e.rules("tenant", "comp", "https://git.example/konflux/comp", pacv1alpha1.Incoming{
+		Type: "webhook-url", Secret: pacv1alpha1.Secret{Name: "comp-incoming", Key: "incoming-secret"},
+		Targets: []string{"main"}, Params: []string{"source_url"},
+	})
+	if err := e.client.Tracker().Add(claim("https://git.example/konflux/comp", "tenant", "comp")); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(receiver.NewServer(e.incoming(), nil).Handler())
+	defer server.Close()
+	const its = "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", " +
+		"\"branch\": \"%s\", \"pipelinerun\": \"%s\"}"
+	body := fmt.Appendf(nil, its, "https://git.example/konflux/comp", incomingSecret, "comp", "main", "comp-on-push")
+	answer, err := http.Post(
+		fmt.Sprintf("%s/incoming", server.URL),
+		"application/json",
+		bytes.NewBuffer(body),
+	) //nolint:noctx // as it does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != 200 && answer.StatusCode != 202 {
+		t.Fatalf("answered %d %s", answer.StatusCode, text)
+	}
+	spec := e.wantEvents(1)[0].Spec
+	if spec.Incoming.Pipeline != "comp-on-push" ||
+		spec.Incoming.Params["source_url"] != "https://git.example/konflux/comp" ||
+		spec.BaseRef != "refs/heads/main" ||
+		spec.Repository.Namespace != "tenant" {
+		t.Errorf("%+v", spec)
+	}
+}
+
+// A request for a Repository that Pipelines-as-Code serves goes there as it is. Without a
+// namespace, the secret of a Repository of ours comes first.
+func TestIncomingIsForwarded(t *testing.T) {
+	const legacy = "?repository=app&namespace=theirs&branch=main&pipelinerun=build&secret=x"
+	for name, c := range map[string]struct {
+		call
+		status    int
+		forwarded int64
+	}{
+		"their namespace":          {call{bearer: "x", body: asked(`"namespace": "theirs"`)}, 202, 1},
+		"query parameters":         {call{path: legacy, contentType: "text/plain"}, 202, 1},
+		"no namespace, our secret": {call{bearer: incomingSecret, body: asked()}, 202, 0},
+		"no namespace, another":    {call{bearer: "x", body: asked()}, 202, 1},
+		"our namespace":            {call{bearer: "x", body: asked(`"namespace": "ci"`)}, 401, 0},
+		"a name of nobody":         {call{bearer: "x", body: strings.Replace(asked(), "app", "gone", 1)}, 401, 0},
+		"GET":                      {call{method: "GET", path: legacy}, 405, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			e.rules("theirs", "app", "https://git.example/theirs/app")
+			o := e.besides("theirs", 202)
+			h := e.incoming()
+			h.Lookup.Named = receiver.NamedIn(e.served())
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, c.request())
+			if answer.Code != c.status || o.requests.Load() != c.forwarded {
+				t.Fatalf("answered %d %s, and %d were forwarded", answer.Code, answer.Body, o.requests.Load())
+			}
+			if c.forwarded == 1 && (o.body != c.body || o.target != "POST /incoming"+c.path ||
+				o.header.Get("Authorization") != c.request().Header.Get("Authorization")) {
+				t.Errorf("%s with %v: %s", o.target, o.header, o.body)
+			}
+			again := c.request()
+			again.Header.Set("Plumbline-Forwarded", "1")
+			answer = httptest.NewRecorder()
+			if h.ServeHTTP(answer, again); answer.Code != http.StatusLoopDetected {
+				t.Errorf("a forwarded request is answered %d", answer.Code)
+			}
+		})
+	}
+}
