@@ -297,8 +297,8 @@ controller: {extraEnv: [{name: SSL_CERT_DIR, value: /certs}, {name: POD_NAME, va
 }
 
 // Konflux's build-service makes the address of Pipelines-as-Code of the Service's name, its
-// namespace and the port http-listener, else 80: getInternalPaCEndpoint in konflux-ci/build-service,
-// internal/controller/component_build_controller_pac.go.
+// namespace and the port http-listener, else 80: getInternalPaCEndpoint in
+// konflux-ci/build-service, internal/controller/component_build_controller_pac.go.
 func TestNamesOfPipelinesAsCode(t *testing.T) {
 	all := "pipelinesAsCode: {service: {enabled: true}, info: {enabled: true}"
 	spec := func(in objects, name string) map[string]any { return in["Service "+name]["spec"].(map[string]any) }

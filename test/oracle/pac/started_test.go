@@ -41,8 +41,16 @@ type tree struct {
 	files map[string]string
 }
 
-// modules have public .tekton directories: Pipelines-as-Code its own, those of its tests, and
-// Tekton's.
+// always starts for every event. Without it, an event for which Pipelines-as-Code starts nothing
+// has no PipelineRun, and is not compared.
+const always = `apiVersion: tekton.dev/v1
+kind: PipelineRun
+metadata: {name: always, annotations: {pipelinesascode.tekton.dev/on-cel-expression: "true"}}
+spec: {pipelineSpec: {tasks: [{name: t, taskSpec: {steps: [{name: s, image: busybox, script: exit 0}]}}]}}
+`
+
+// trees returns public .tekton directories: that of Pipelines-as-Code, those of its tests, and
+// Tekton's. Each has the pipeline always in addition.
 func trees(t *testing.T) []tree {
 	t.Helper()
 	release := moduleDir(t, "github.com/openshift-pipelines/pipelines-as-code")
@@ -78,6 +86,9 @@ func trees(t *testing.T) []tree {
 		for _, dir := range found {
 			all = append(all, directory(t, filepath.Base(filepath.Dir(dir)), dir))
 		}
+	}
+	for _, one := range all {
+		one.files["zz-always.yaml"] = always
 	}
 	return all
 }
@@ -161,7 +172,7 @@ func start(t *testing.T, all tree, o occurrence) []pipelinev1.PipelineRun {
 		Spec:       v1alpha1.RepositorySpec{URL: o.url},
 	}
 	data, _ := testclient.SeedTestData(t, ctx, testclient.Data{Repositories: []*v1alpha1.Repository{repository}})
-	data.Pipeline.PrependReactor("create", "pipelineruns", admit(ctx))
+	data.Pipeline.PrependReactor("create", "pipelineruns", admit(ctx, data.Pipeline.Tracker()))
 	var hubs sync.Map
 	opts := &info.PacOpts{Settings: settings.Settings{HubCatalogs: &hubs, ApplicationName: "CI"}}
 	run := &params.Run{
@@ -209,7 +220,7 @@ func start(t *testing.T, all tree, o occurrence) []pipelinev1.PipelineRun {
 }
 
 // admit names PipelineRuns and refuses those that Tekton refuses, as a cluster does.
-func admit(ctx context.Context) clienttesting.ReactionFunc {
+func admit(ctx context.Context, stored clienttesting.ObjectTracker) clienttesting.ReactionFunc {
 	var created atomic.Int32
 	return func(action clienttesting.Action) (bool, runtime.Object, error) {
 		create, _ := action.(clienttesting.CreateAction)
@@ -225,7 +236,7 @@ func admit(ctx context.Context) clienttesting.ReactionFunc {
 		if refused := checked.Validate(within).Filter(apis.ErrorLevel); refused != nil {
 			return true, nil, refused
 		}
-		return false, nil, nil
+		return true, run, stored.Create(action.GetResource(), run, action.GetNamespace())
 	}
 }
 

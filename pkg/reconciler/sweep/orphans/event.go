@@ -45,6 +45,13 @@ func isOf(object *metav1.PartialObjectMetadata, run *v1alpha1.Run) bool {
 		})
 }
 
+// isCopy reports whether a user has copied a run of Plumbline under another name, in a console for
+// example (docs/adr/0065). The check of the original may be open again, for a newer run.
+func isCopy(run *metav1.PartialObjectMetadata) bool {
+	return run.Annotations[plumbline.RunKeyAnnotation] != "" &&
+		!resources.Named(&run.ObjectMeta, run.Labels[plumbline.InstallationLabel])
+}
+
 // earlierThan returns the attempts that the name of a PipelineRun says there were before it.
 func earlierThan(run *metav1.PartialObjectMetadata) (all []v1alpha1.FailedAttempt) {
 	first := resources.FirstName(&run.ObjectMeta, run.Labels[plumbline.InstallationLabel])

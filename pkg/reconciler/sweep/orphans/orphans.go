@@ -89,7 +89,7 @@ type pause struct {
 // whose check is closed is labelled as completed, so that no later pass lists it. The error says
 // why the check may still be open. Another attempt within the hour does nothing.
 func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (checked, called bool, err error) {
-	if c.Clock.Since(run.CreationTimestamp.Time) < minAge || c.backsOff(string(run.UID)) ||
+	if c.Clock.Since(run.CreationTimestamp.Time) < minAge || isCopy(run) || c.backsOff(string(run.UID)) ||
 		c.backsOff(ofNamespace(run.Namespace)) {
 		return false, false, nil
 	}

@@ -2,7 +2,11 @@
 
 package survey
 
-import "strings"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
 
 // Only says which product starts a pipeline that the other one does not start.
 type Only string
@@ -67,6 +71,16 @@ func rules() []rule {
 	return []rule{
 		{OnlyPlumbline, mistaken, Known{
 			"a file of the directory has a mistake, and Pipelines-as-Code then starts nothing", pageOfStarting}},
+		{
+			OnlyPlumbline,
+			func(_ *Planned, of Pipeline) bool {
+				return len(validation.IsDNS1123Subdomain(strings.TrimSuffix(of.Name, "-"))) > 0
+			},
+			Known{
+				"Kubernetes does not accept its name, so that Pipelines-as-Code cannot create it",
+				"docs/migration.md#objects-in-the-cluster",
+			},
+		},
 		{OnlyPaC, func(p *Planned, of Pipeline) bool { return of.Mistake == mistakeRefused && p.inlinesMore }, Known{
 			`with remote-tasks: "false" only Plumbline inlines Pipelines and Tasks of the directory, and Tekton refuses them`,
 			pageOfReferences}},
