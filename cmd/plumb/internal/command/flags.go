@@ -130,7 +130,19 @@ func (w *planner) checkBranches() error {
 // checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.
 func (w *planner) checkRecorded() error {
 	recorded := w.anyGiven("payload", "headers")
-	describes := w.anyGiven("push", "tag", "incoming", "label", "comment", "base", "head", "sender", "author", "url", "provider")
+	describes := w.anyGiven(
+		"push",
+		"tag",
+		"incoming",
+		"label",
+		"comment",
+		"base",
+		"head",
+		"sender",
+		"author",
+		"url",
+		"provider",
+	)
 	switch {
 	case recorded != "" && describes != "":
 		return fmt.Errorf(
