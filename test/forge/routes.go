@@ -40,6 +40,9 @@ const (
 	RouteCommentCreate    = "comments.create"
 	RouteCommentUpdate    = "comments.update"
 	RouteCommentList      = "comments.list"
+	RouteStatusCreate     = "statuses.create"
+	RouteStatusList       = "statuses.list"
+	RouteUser             = "user.get"
 	RouteClone            = "git.infoRefs"
 	RouteNewApp           = "web.newApp"
 	RouteConversion       = "app.conversion"
@@ -96,7 +99,7 @@ type route struct {
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, list := range [][]route{
-		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes(),
+		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), statusRoutes(), cloneRoutes(), manifestRoutes(),
 	} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	gh "github.com/google/go-github/v60/github"
-
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
@@ -70,10 +68,7 @@ func (r *repository) Covered(ctx context.Context) ([]v1alpha1.Project, error) {
 // (https://docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation).
 func (r *repository) repositories(ctx context.Context, token provider.Token) ([]v1alpha1.Project, error) {
 	const what = "listing the repositories of the App's installation"
-	transport := r.caller
-	transport.tokens = &minter{cached: token, now: r.runs.minter.now}
-	client := gh.NewClient(&http.Client{Transport: &transport, CheckRedirect: provider.CheckRedirect})
-	client.BaseURL, client.UserAgent = r.client.BaseURL, r.client.UserAgent
+	client := r.as(token)
 	var all []v1alpha1.Project
 	for page := 1; page <= maxCovered; page++ {
 		req, err := client.NewRequest(
