@@ -27,6 +27,7 @@ const (
 	pageOfFields   = "docs/migration.md#settings-that-do-nothing"
 	pageOfHosts    = "docs/gitlab.md#a-gitlab-in-your-own-network"
 	pageOfGitLab   = "docs/gitlab.md#set-up"
+	pageOfWebhook  = "docs/github.md#without-an-app"
 	pageOfStarting = "docs/migration.md#when-a-pipeline-starts"
 )
 
@@ -181,13 +182,23 @@ func (s *surveyor) fields(m *moving) {
 			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
 		}, m.name(), m.name())
 	}
-	if m.service() == github.Name && !m.byApp() {
-		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Page: "docs/migration.md#what-is-not-there-yet",
-			Says:   "GitHub is called with a token, and delivers to a webhook of the repository: only a GitHub App is served",
-			Remedy: "install the App on the repository, and remove git_provider.secret and the webhook",
-		}, m.name(), m.name())
+}
+
+// gitHubToken reports a Repository of GitHub that names a token. With a webhook secret Plumbline
+// serves its webhook, and ignores the App's deliveries for it. Without one it is the App's.
+func (s *surveyor) gitHubToken(m *moving, service pacv1alpha1.Service) {
+	f := Finding{Kind: Blocks, Topic: Repositories, Page: pageOfWebhook}
+	switch {
+	case m.byApp() && service.Token.Name != "" && service.Webhook.Name != "":
+		f.Says = "the GitHub App serves it today, and it names a token and a webhook secret: Plumbline serves its webhook instead"
+		f.Remedy = "remove git_provider, or add the webhook"
+	case !m.byApp() && service.Webhook.Name == "":
+		f.Says = "GitHub is called with a token, and git_provider.webhook_secret names no Secret: its webhook is not served"
+		f.Remedy = "give the webhook a secret and name it, or install the GitHub App"
+	default:
+		return
 	}
+	s.add(f, m.name(), m.name())
 }
 
 // reach reports a Git service that would not be called because of its address.
@@ -204,13 +215,8 @@ func (s *surveyor) reach(m *moving) {
 
 // credentials reports Secrets that events would wait for.
 func (s *surveyor) credentials(ctx context.Context, m *moving) error {
-	if m.service() == gitlab.Name {
-		if err := s.gitlabSecrets(ctx, m); err != nil {
-			return err
-		}
-	}
-	if m.Spec.Params == nil {
-		return nil
+	if err := s.serviceSecrets(ctx, m); err != nil || m.Spec.Params == nil {
+		return err
 	}
 	for _, param := range *m.Spec.Params {
 		if ref := param.SecretRef; ref != nil {
@@ -223,25 +229,33 @@ func (s *surveyor) credentials(ctx context.Context, m *moving) error {
 	return nil
 }
 
-// gitlabSecrets reports the Secrets of a project at GitLab.
-func (s *surveyor) gitlabSecrets(ctx context.Context, m *moving) error {
+// serviceSecrets reports the Secrets of a Repository that no App serves.
+func (s *surveyor) serviceSecrets(ctx context.Context, m *moving) error {
 	service, err := pacv1alpha1.ServiceOf(m.own, m.global)
 	if err != nil {
 		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: err.Error(), Page: pageOfGitLab}, m.name(), m.name())
+		return nil
+	}
+	if m.service() == github.Name {
+		s.gitHubToken(m, service)
+	}
+	if m.byApp() || !slices.Contains(delivery.Names(), m.service()) {
 		return nil
 	}
 	for _, key := range []struct {
 		pacv1alpha1.SecretKey
 		field, use string
 	}{
-		{service.Token, "git_provider.secret", "the token of GitLab"},
-		{service.Webhook, "git_provider.webhook_secret", "the secret token of the webhook"},
+		{service.Token, "git_provider.secret", "the token of its Git service"},
+		{service.Webhook, "git_provider.webhook_secret", "the secret of its webhook"},
 	} {
-		if key.Name == "" {
+		if key.Name == "" && m.service() == gitlab.Name {
 			s.add(Finding{
 				Kind: Blocks, Topic: Repositories, Page: pageOfGitLab,
 				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
 			}, m.name(), m.name())
+		}
+		if key.Name == "" {
 			continue
 		}
 		if err := s.secretKey(ctx, m, key.SecretKey, key.use); err != nil {
