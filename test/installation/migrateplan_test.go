@@ -86,7 +86,7 @@ func TestMigratePlanReadsCluster(t *testing.T) {
 			t.Errorf("exit %d, %v: %s", code, err, shown)
 		}
 		for _, says := range []string{"git_provider.type: bitbucket-cloud has no effect", "is not called: it is not a public address",
-			"the Secret for the token of its Git service does not exist", "another Repository has the same URL",
+			"the Secret for the token of GitLab does not exist", "another Repository has the same URL",
 			"ClusterRole pipelines-as-code-aggregate"} {
 			if !strings.Contains(shown, says) {
 				t.Errorf("it does not say %q:\n%s", says, shown)

@@ -242,14 +242,6 @@ func TestMigratePlanBlocks(t *testing.T) {
 			repository + "{url: 'https://git.example.com/a/b'}" + run("pipelinesascode.tekton.dev/git-provider: gitea"), "",
 			"its Git service, gitea, is not served",
 		},
-		"a token without a webhook secret": {
-			repository + "{url: 'https://github.com/a/b', git_provider: {type: github, secret: {name: x}}}", "",
-			"its webhook is not served",
-		},
-		"a token next to the App": {
-			repository + "{url: 'https://github.com/a/b', git_provider: {secret: {name: x}, webhook_secret: {name: x}}}" +
-				run("pipelinesascode.tekton.dev/installation-id: '9'"), "", "Plumbline serves its webhook instead",
-		},
 		"the App's Secret": {repository + "{url: 'https://github.com/a/b'}", "", ""},
 		"a URL":            {repository + "{url: 'git@github.com:a/b'}", "", "its url cannot be served"},
 	} {

@@ -179,23 +179,14 @@ func (s *surveyor) fields(m *moving) {
 			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
 		}, m.name(), m.name())
 	}
-}
-
-// gitHubToken reports a Repository of GitHub that names a token. With a webhook secret Plumbline
-// serves its webhook, and ignores the App's deliveries for it. Without one it is the App's.
-func (s *surveyor) gitHubToken(m *moving, service pacv1alpha1.Service) {
-	f := Finding{Kind: Blocks, Topic: Repositories, Page: pageOfWebhook}
-	switch {
-	case m.byApp() && service.Token.Name != "" && service.Webhook.Name != "":
-		f.Says = "the GitHub App serves it today, and it names a token and a webhook secret: Plumbline serves its webhook instead"
-		f.Remedy = "remove git_provider, or add the webhook"
-	case !m.byApp() && service.Webhook.Name == "":
-		f.Says = "GitHub is called with a token, and git_provider.webhook_secret names no Secret: its webhook is not served"
-		f.Remedy = "give the webhook a secret and name it, or install the GitHub App"
-	default:
-		return
+	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {
+		s.add(Finding{
+			Kind: Blocks, Topic: Repositories, Page: pageOfWebhook,
+			Says: "the GitHub App serves it, and it names a token and a webhook secret: " +
+				"Plumbline serves its webhook, and the App starts nothing for it",
+			Remedy: "remove git_provider.webhook_secret, or make sure that the repository has the webhook",
+		}, m.name(), m.name())
 	}
-	s.add(f, m.name(), m.name())
 }
 
 // reach reports a Git service that would not be called because of its address.

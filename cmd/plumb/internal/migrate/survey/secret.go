@@ -5,13 +5,11 @@ package survey
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
@@ -19,8 +17,17 @@ import (
 
 // credentials reports Secrets that events would wait for.
 func (s *surveyor) credentials(ctx context.Context, m *moving) error {
-	if err := s.serviceSecrets(ctx, m); err != nil || m.Spec.Params == nil {
-		return err
+	page, title := pageOfGitLab, "GitLab"
+	if m.service() == github.Name {
+		page, title = pageOfWebhook, "GitHub"
+	}
+	if m.service() == gitlab.Name || m.service() == github.Name && !m.byApp() {
+		if err := s.tokenSecrets(ctx, m, page, title); err != nil {
+			return err
+		}
+	}
+	if m.Spec.Params == nil {
+		return nil
 	}
 	for _, param := range *m.Spec.Params {
 		if ref := param.SecretRef; ref != nil {
@@ -33,33 +40,25 @@ func (s *surveyor) credentials(ctx context.Context, m *moving) error {
 	return nil
 }
 
-// serviceSecrets reports the Secrets of a Repository that no App serves.
-func (s *surveyor) serviceSecrets(ctx context.Context, m *moving) error {
+// tokenSecrets reports the Secrets of a Repository that no App serves.
+func (s *surveyor) tokenSecrets(ctx context.Context, m *moving, page, title string) error {
 	service, wrong := pacv1alpha1.ServiceOf(m.own, m.global)
 	if wrong != nil {
-		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: wrong.Error(), Page: pageOfGitLab}, m.name(), m.name())
-		return nil
-	}
-	if m.service() == github.Name {
-		s.gitHubToken(m, service)
-	}
-	if m.byApp() || !slices.Contains(delivery.Names(), m.service()) {
+		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: wrong.Error(), Page: page}, m.name(), m.name())
 		return nil
 	}
 	for _, key := range []struct {
 		pacv1alpha1.SecretKey
 		field, use string
 	}{
-		{service.Token, "git_provider.secret", "the token of its Git service"},
-		{service.Webhook, "git_provider.webhook_secret", "the secret of its webhook"},
+		{service.Token, "git_provider.secret", "the token of " + title},
+		{service.Webhook, "git_provider.webhook_secret", "the secret token of the webhook"},
 	} {
-		if key.Name == "" && m.service() == gitlab.Name {
+		if key.Name == "" {
 			s.add(Finding{
-				Kind: Blocks, Topic: Repositories, Page: pageOfGitLab,
+				Kind: Blocks, Topic: Repositories, Page: page,
 				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
 			}, m.name(), m.name())
-		}
-		if key.Name == "" {
 			continue
 		}
 		if err := s.secretKey(ctx, m, key.SecretKey, key.use); err != nil {
