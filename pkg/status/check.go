@@ -65,6 +65,9 @@ type Check struct {
 	// OnlyOpen means: conclude the check if it exists and is pending, and change nothing else. It
 	// is set where it is unknown what was reported before.
 	OnlyOpen bool `json:",omitempty"`
+	// Adopted means that Pipelines-as-Code has created the check. Where the service stores no
+	// external id, it is found by its name. It goes with OnlyOpen.
+	Adopted bool `json:",omitempty"`
 	// Yields means that the check is only shown on a commit that has no other check of its name. A
 	// real result, of whatever event, is never replaced by it.
 	Yields bool `json:",omitempty"`

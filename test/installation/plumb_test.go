@@ -71,6 +71,7 @@ func TestPlumb(t *testing.T) {
 	})
 	t.Run("doctor names the rights that an account lacks", func(t *testing.T) { doctorWithoutRights(t, plumb) })
 	t.Run("bootstrap registers an App and creates the first Repository", func(t *testing.T) { bootstrapGitHub(t, plumb) })
+	t.Run("migrate moves a namespace and back, whenever it is killed", func(t *testing.T) { migrates(t, plumb) })
 	t.Run("uninstall closes the checks first", func(t *testing.T) { uninstallClosesChecks(t, plumb) })
 }
 

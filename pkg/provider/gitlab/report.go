@@ -102,6 +102,9 @@ func (r *repository) showForFork(ctx context.Context, head git.Head, want wanted
 func (r *repository) showInTarget(ctx context.Context, head git.Head, want wanted) (string, error) {
 	ref := fmt.Sprintf("refs/merge-requests/%d/head", head.PullRequest.Number)
 	at := place{project: int(r.ID), ref: ref, foreign: true}
+	if want.adopted {
+		return r.adopt(ctx, at, head.SHA, want)
+	}
 	found, err := r.list(ctx, "looking for the merge request's pipeline", at, head.SHA, &gl.GetCommitStatusesOptions{})
 	if err != nil || len(found) == 0 {
 		return "", err

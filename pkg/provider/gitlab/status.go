@@ -45,6 +45,9 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 func (r *repository) first(
 	ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus,
 ) (string, error) {
+	if want.adopted {
+		return r.adopt(ctx, at, sha, want)
+	}
 	if want.onlyOpen || want.yields && len(known) > 0 {
 		return "", nil
 	}

@@ -31,8 +31,8 @@ type wanted struct {
 	mark string
 	// former is the mark that the previous version used, which may be the same.
 	former string
-	// onlyOpen and yields are the check's OnlyOpen and Yields.
-	onlyOpen, yields bool
+	// onlyOpen, adopted and yields are the check's OnlyOpen, Adopted and Yields.
+	onlyOpen, adopted, yields bool
 }
 
 func makeStatus(c status.Check) wanted {
@@ -41,6 +41,7 @@ func makeStatus(c status.Check) wanted {
 		state:    stateOf(c),
 		mark:     markOf(c.ExternalID),
 		onlyOpen: c.OnlyOpen,
+		adopted:  c.Adopted,
 		yields:   c.Yields,
 	}
 	if w.former = w.mark; c.FormerExternalID != "" {

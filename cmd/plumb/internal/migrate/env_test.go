@@ -8,18 +8,24 @@ import (
 	"testing"
 	"time"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
+	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
@@ -63,7 +69,7 @@ func newEnv(t *testing.T, own ...runtime.Object) *env {
 	), own: ownfake.NewSimpleClientset(own...)}
 	e.Migration = Migration{
 		Cluster:   &kube.Cluster{Kube: e.kube, Own: e.own},
-		Namespace: system, Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
+		Namespace: system, ConfigMap: config.Name, Timeout: 200 * time.Millisecond, Poll: time.Millisecond, Out: &e.out,
 	}
 	e.allow()
 	return e
@@ -158,4 +164,104 @@ func repository(namespace, name, url string) *pacv1alpha1.Repository {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "uid"},
 		Spec:       pacv1alpha1.RepositorySpec{URL: url},
 	}
+}
+
+// failAt lets all calls of the API server from the n-th on fail, as for a process that ends there;
+// 0 lets none fail.
+func (e *env) failAt(n int) {
+	e.calls, e.failFrom = 0, n
+	if e.armed {
+		return
+	}
+	e.armed = true
+	fail := func(clienttesting.Action) (bool, runtime.Object, error) {
+		e.calls++
+		if e.failFrom > 0 && e.calls >= e.failFrom {
+			return true, nil, apierrors.NewBadRequest("the process ends here")
+		}
+		return false, nil, nil
+	}
+	e.kube.PrependReactor("*", "*", fail)
+	e.own.PrependReactor("*", "*", fail)
+	if fake, is := e.Cluster.Dynamic.(*dynamicfake.FakeDynamicClient); is {
+		fake.PrependReactor("*", "*", fail)
+	}
+}
+
+func pacConfig(pairs ...string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: "pipelines-as-code"},
+		Data:       map[string]string{},
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		cm.Data[pairs[i]] = pairs[i+1]
+	}
+	return cm
+}
+
+func condition(status, reason string) apis.Condition {
+	return apis.Condition{Type: apis.ConditionSucceeded, Status: corev1.ConditionStatus(status), Reason: reason}
+}
+
+// withRuns adds a client for PipelineRuns.
+func (e *env) withRuns() {
+	e.Cluster.Dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{runs(): "PipelineRunList"})
+}
+
+func runs() schema.GroupVersionResource {
+	return pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")
+}
+
+func (e *env) create(all ...*pipelinev1.PipelineRun) {
+	e.Helper()
+	for _, run := range all {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)
+		if err != nil {
+			e.Fatal(err)
+		}
+		object["apiVersion"], object["kind"] = "tekton.dev/v1", "PipelineRun"
+		_, err = e.Cluster.Dynamic.Resource(runs()).Namespace(run.Namespace).
+			Create(e.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		if err != nil {
+			e.Fatal(err)
+		}
+	}
+}
+
+func (e *env) get(name string) *unstructured.Unstructured {
+	e.Helper()
+	object, err := e.Cluster.Dynamic.Resource(runs()).Namespace(team).Get(e.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		e.Fatal(err)
+	}
+	return object
+}
+
+// statusOf returns the spec.status of a PipelineRun.
+func (e *env) statusOf(name string) string {
+	e.Helper()
+	text, _, err := unstructured.NestedString(e.get(name).Object, "spec", "status")
+	if err != nil {
+		e.Fatal(err)
+	}
+	return text
+}
+
+func claimKind() schema.GroupVersionResource {
+	return v1alpha1.SchemeGroupVersion.WithResource("repositoryclaims")
+}
+
+// servedNow returns serve-namespaces from the tracker, without a call.
+func (e *env) servedNow() string {
+	object, err := e.kube.Tracker().Get(corev1.SchemeGroupVersion.WithResource("configmaps"), system, config.Name)
+	cm, is := object.(*corev1.ConfigMap)
+	if err != nil || !is {
+		e.Fatal(err)
+	}
+	return cm.Data["serve-namespaces"]
+}
+
+func conflict() error {
+	return apierrors.NewConflict(corev1.Resource("configmaps"), config.Name, nil)
 }

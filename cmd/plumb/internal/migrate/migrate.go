@@ -28,8 +28,8 @@ const (
 // Migration is what all verbs know.
 type Migration struct {
 	Cluster *kube.Cluster
-	// Namespace is Plumbline's own.
-	Namespace string
+	// Namespace is Plumbline's own. ConfigMap is the name of its settings.
+	Namespace, ConfigMap string
 	// Timeout is how long to wait. Poll is how often to read.
 	Timeout, Poll time.Duration
 	Out           io.Writer
@@ -45,9 +45,9 @@ func (m *Migration) until(ctx context.Context, done wait.ConditionWithContextFun
 
 // settings returns ConfigMap plumbline.
 func (m *Migration) settings(ctx context.Context) (*corev1.ConfigMap, error) {
-	cm, err := m.Cluster.Kube.CoreV1().ConfigMaps(m.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	cm, err := m.Cluster.Kube.CoreV1().ConfigMaps(m.Namespace).Get(ctx, m.ConfigMap, metav1.GetOptions{})
 	if err != nil {
-		return nil, kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", m.Namespace, config.Name), err)
+		return nil, kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", m.Namespace, m.ConfigMap), err)
 	}
 	return cm, nil
 }
@@ -74,11 +74,11 @@ func (m *Migration) change(
 			return err
 		}
 		_, err = m.Cluster.Kube.CoreV1().ConfigMaps(m.Namespace).
-			Patch(ctx, config.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			Patch(ctx, m.ConfigMap, types.MergePatchType, patch, metav1.PatchOptions{})
 		return err
 	})
 	if err != nil {
-		return false, kube.Failed(fmt.Sprintf("changing ConfigMap %s/%s", m.Namespace, config.Name), err)
+		return false, kube.Failed(fmt.Sprintf("changing ConfigMap %s/%s", m.Namespace, m.ConfigMap), err)
 	}
 	return changed, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -78,9 +79,9 @@ func (s *Start) Run(ctx context.Context) error {
 	case err != nil:
 		return err
 	case changed:
-		s.say("ConfigMap %s/%s was changed: %s is set", s.Namespace, config.Name, keyPaC)
+		s.say("ConfigMap %s/%s was changed: %s is set", s.Namespace, s.ConfigMap, keyPaC)
 	default:
-		s.say("ConfigMap %s/%s has %s already", s.Namespace, config.Name, keyPaC)
+		s.say("ConfigMap %s/%s has %s already", s.Namespace, s.ConfigMap, keyPaC)
 	}
 	if changed && len(missing.keys) > 0 {
 		s.say("Copied to it: %s", strings.Join(slices.Sorted(maps.Keys(missing.keys)), ", "))
@@ -135,7 +136,7 @@ func (s *Start) check(ctx context.Context, pac *PaC) (err error) {
 // if the migration has started already.
 func (s *Start) keys(cm *corev1.ConfigMap, copied map[string]*string) (map[string]*string, error) {
 	set, served := strings.TrimSpace(cm.Data[keyPaC]), strings.TrimSpace(cm.Data[keyNamespaces])
-	what := fmt.Sprintf("ConfigMap %s/%s", s.Namespace, config.Name)
+	what := fmt.Sprintf("ConfigMap %s/%s", s.Namespace, s.ConfigMap)
 	switch {
 	case set != "" && set != s.URL:
 		return nil, fmt.Errorf(
@@ -150,7 +151,7 @@ func (s *Start) keys(cm *corev1.ConfigMap, copied map[string]*string) (map[strin
 			what, keyPaC, keyNamespaces, keyNamespaces, s.Namespace)
 	case set == "" && served != "" && served != s.Namespace:
 		return nil, fmt.Errorf("%s has %s: %q. A migration uses this key for the namespaces that have moved: "+
-			"if this installation serves these namespaces already, stop Pipelines-as-Code for them first; then set the key to %q",
+			"set it to %q, and then move these with plumb migrate namespace",
 			what, keyNamespaces, served, s.Namespace)
 	}
 	keys := maps.Clone(copied)
@@ -185,7 +186,8 @@ func (s *Start) missing(ctx context.Context, pac *PaC, cm *corev1.ConfigMap) (m 
 	if m.global == nil || err != nil || m.global.Spec.GitProvider == nil {
 		return m, err
 	}
-	for _, named := range []*pacv1alpha1.Secret{m.global.Spec.GitProvider.Secret, m.global.Spec.GitProvider.WebhookSecret} {
+	service := m.global.Spec.GitProvider
+	for _, named := range []*pacv1alpha1.Secret{service.Secret, service.WebhookSecret} {
 		if named == nil || slices.ContainsFunc(m.secrets, func(s *corev1.Secret) bool { return s.Name == named.Name }) {
 			continue
 		}
@@ -212,18 +214,18 @@ func (s *Start) changedKeys(ctx context.Context, pac *PaC, own *corev1.ConfigMap
 	if err != nil {
 		return nil, kube.Failed("reading "+what, err)
 	}
+	all, wrong := config.New(theirs.Data)
 	keys := map[string]*string{}
 	for _, key := range slices.Sorted(maps.Keys(theirs.Data)) {
-		value := theirs.Data[key]
-		settings, unread := config.New(map[string]string{key: value})
-		switch {
-		case strings.TrimSpace(value) == "" || unread == nil && reflect.DeepEqual(settings, config.Default()):
-		case unread != nil:
-			s.say(
-				"Not copied: key %s of %s, which this version does not act on, or not with that value",
-				key,
-				what,
-			)
+		value, rest := theirs.Data[key], maps.Clone(theirs.Data)
+		delete(rest, key)
+		without, _ := config.New(rest)
+		switch ignored := config.Ignored(map[string]string{key: value}); {
+		case len(ignored) > 0:
+			s.say("Not copied: key %s, which has no effect here: %s", key, ignored[0].Instead)
+		case wrong != nil && strings.Contains(wrong.Error(), strconv.Quote(key)):
+			s.say("Not copied: key %s, whose value is not allowed here", key)
+		case reflect.DeepEqual(all, without): // the default
 		case own.Data[key] != "":
 			s.say("Not copied: key %s, which ConfigMap %s/%s has already", key, own.Namespace, own.Name)
 		default:
@@ -292,7 +294,7 @@ func (s *Start) globalRepository(ctx context.Context, pac *PaC) (*pacv1alpha1.Re
 // rights returns the rights that copy and change use.
 func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	all := []authorizationv1.ResourceAttributes{
-		{Verb: "patch", Resource: "configmaps", Namespace: s.Namespace, Name: config.Name},
+		{Verb: "patch", Resource: "configmaps", Namespace: s.Namespace, Name: s.ConfigMap},
 	}
 	if len(m.secrets) > 0 {
 		all = append(all, authorizationv1.ResourceAttributes{Verb: "create", Resource: "secrets", Namespace: s.Namespace})

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clienttesting "k8s.io/client-go/testing"
+
 	"k8s.io/utils/ptr"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -47,12 +47,12 @@ func theirs() []runtime.Object {
 		&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: "pipelines-as-code"},
 			Data: map[string]string{
-				"application-name":                "Acme CI",
-				"error-log-snippet":               "true",
-				"remember-ok-to-test":             "maybe",
-				"tekton-dashboard-url":            "",
-				"bitbucket-cloud-check-source-ip": "true",
-				"custom-console-url":              "https://theirs.example.com",
+				"application-name":               "Acme CI",
+				"error-log-snippet":              "true",
+				"remember-ok-to-test":            "maybe",
+				"tekton-dashboard-url":           "",
+				"auto-configure-new-github-repo": "true",
+				"custom-console-url":             "https://theirs.example.com",
 			},
 		},
 	}
@@ -97,7 +97,7 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 		"https://hooks.example.com/",
 		"Copied to it: application-name",
 		"Not copied: key remember-ok-to-test",
-		"Not copied: key bitbucket-cloud-check-source-ip",
+		"Not copied: key auto-configure-new-github-repo",
 		"Not copied: key custom-console-url, which ConfigMap plumbline/plumbline has already",
 	)
 	if said := e.out.String(); strings.Contains(said, value) || strings.Contains(said, "Acme") ||
@@ -168,9 +168,9 @@ func TestStartContinues(t *testing.T) {
 	for n := 1; ; n++ {
 		e := newEnv(t, globalRepository())
 		e.put(theirs()...)
-		failAt(e, n)
+		e.failAt(n)
 		first := e.start()
-		failAt(e, 0)
+		e.failAt(0)
 		if err := e.start(); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
 		}
@@ -195,23 +195,4 @@ func TestStartContinues(t *testing.T) {
 	if err := e.start(); err != nil || len(e.writes()) > 0 {
 		t.Errorf("%v; changed %v", err, e.writes())
 	}
-}
-
-// failAt lets all calls from the n-th on fail, as for a process that ends there; 0 lets none fail.
-func failAt(e *env, n int) {
-	e.calls = 0
-	e.failFrom = n
-	if e.armed {
-		return
-	}
-	e.armed = true
-	fail := func(clienttesting.Action) (bool, runtime.Object, error) {
-		e.calls++
-		if e.failFrom > 0 && e.calls >= e.failFrom {
-			return true, nil, apierrors.NewBadRequest("the process ends here")
-		}
-		return false, nil, nil
-	}
-	e.kube.PrependReactor("*", "*", fail)
-	e.own.PrependReactor("*", "*", fail)
 }

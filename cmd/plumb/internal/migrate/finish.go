@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
+)
+
+const (
+	// finalizer is what PaC's watcher adds to PipelineRuns. Without the watcher they cannot be
+	// deleted.
+	finalizer = pipelinesascode.GroupName + "/finalizer"
+	// leftWebhook is PaC's webhook configuration. It fails closed: without PaC no Repository can be
+	// changed.
+	leftWebhook = "validation.pipelinesascode.tekton.dev"
+)
+
+// Finish ends a migration: PaC is not needed any more, and nothing of it stays.
+type Finish struct {
+	Migration
+	// AppSecret and Global are the names of Plumbline's Secret of the GitHub App and of its global
+	// Repository.
+	AppSecret, Global string
+	// Cancel cancels PaC's runs that have not finished. Wait waits for them.
+	Cancel, Wait bool
+	// LeaveChecks also finishes runs whose checks cannot be concluded.
+	LeaveChecks bool
+}
+
+// leftovers are PaC's runs that are not settled.
+type leftovers struct {
+	unfinished []*pipelinev1.PipelineRun
+	// namespaces are those of runs whose checks may be open.
+	namespaces map[string]bool
+}
+
+// Run finishes the migration.
+func (f *Finish) Run(ctx context.Context) error {
+	pac, err := FindPaC(ctx, f.Cluster)
+	if err != nil {
+		return err
+	}
+	if err := f.allMoved(ctx, pac); err != nil {
+		return err
+	}
+	left, err := f.survey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.Cluster.CheckRights(ctx, f.rights(pac, left)); err != nil {
+		return err
+	}
+	if err := f.end(ctx, left.unfinished); err != nil {
+		return err
+	}
+	if running := pac.Running(); len(running) > 0 {
+		return fmt.Errorf("nothing of Pipelines-as-Code is needed any more, and it runs in namespace %s (%s): stop it, "+
+			"then run this command again. To stop it: %s", pac.Namespace, strings.Join(running, ", "), pac.HowToStop())
+	}
+	if err := f.podsEnd(ctx, pac); err != nil {
+		return err
+	}
+	if err := f.deleteWebhook(ctx); err != nil {
+		return err
+	}
+	if err := f.unrestrict(ctx); err != nil {
+		return err
+	}
+	if err := f.release(ctx, pac); err != nil {
+		return err
+	}
+	f.say("The migration is finished.")
+	return nil
+}
+
+// allMoved returns an error that lists the namespaces that PaC still serves.
+func (f *Finish) allMoved(ctx context.Context, pac *PaC) error {
+	cm, err := f.settings(ctx)
+	if err != nil {
+		return err
+	}
+	settings, err := config.New(cm.Data)
+	if cm.Data[keyPaC] == "" {
+		if len(pac.Running()) > 0 {
+			return fmt.Errorf(
+				"Pipelines-as-Code runs in namespace %s, and no migration has started: run plumb migrate start first",
+				pac.Namespace,
+			)
+		}
+		return nil
+	}
+	if settings.Namespaces.Broken != "" {
+		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, f.ConfigMap, err)
+	}
+	repositories, err := (&Namespaces{Migration: f.Migration}).repositories(ctx)
+	if err != nil {
+		return err
+	}
+	served := func(name string) bool { return settings.Namespaces.Serve(name) }
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(repositories)), served)
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("Pipelines-as-Code still serves these namespaces: %s. Move them with plumb migrate namespace --all",
+		strings.Join(names, ", "))
+}
+
+// survey reads all of PaC's runs.
+func (f *Finish) survey(ctx context.Context) (*leftovers, error) {
+	left := &leftovers{namespaces: map[string]bool{}}
+	return left, f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
+		if ofPaC(run) && resultOf(run) == nil {
+			left.unfinished = append(left.unfinished, run)
+		}
+		if open(run) {
+			left.namespaces[run.Namespace] = true
+		}
+		return nil
+	})
+}
+
+// open reports whether the check of a run may be open. PaC marks a run as failed if it could not
+// report its end.
+func open(run *pipelinev1.PipelineRun) bool {
+	return ofPaC(run) && run.Annotations[pipelinesascode.State] != pipelinesascode.StateCompleted
+}
+
+func finalized(run *pipelinev1.PipelineRun) bool { return slices.Contains(run.Finalizers, finalizer) }
+
+// resultOf returns how a run has ended; nil if it has not. A run that is being deleted does not
+// finish any more.
+func resultOf(run *pipelinev1.PipelineRun) *v1alpha1.Result {
+	if result := status.ResultOf(run, nil, status.Links{}, diagnosis.Facts{}, 0); result != nil {
+		return result
+	}
+	if run.DeletionTimestamp != nil {
+		return &v1alpha1.Result{Outcome: v1alpha1.OutcomeDeleted, Reason: string(v1alpha1.OutcomeDeleted)}
+	}
+	return nil
+}
+
+// rights returns the rights that are used after the survey.
+func (f *Finish) rights(pac *PaC, left *leftovers) []authorizationv1.ResourceAttributes {
+	runs := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tekton.dev", Resource: "pipelineruns"}
+	get := runs
+	get.Verb = "get"
+	const admission = "admissionregistration.k8s.io"
+	all := []authorizationv1.ResourceAttributes{
+		runs, get,
+		{Verb: "patch", Resource: "configmaps", Namespace: f.Namespace, Name: f.ConfigMap},
+		{Verb: "delete", Group: admission, Resource: "validatingwebhookconfigurations", Name: leftWebhook},
+	}
+	if len(left.namespaces) == 0 {
+		return all
+	}
+	secrets := []string{f.Namespace}
+	if pac != nil {
+		all = append(all, authorizationv1.ResourceAttributes{
+			Verb: "get", Resource: "configmaps", Namespace: pac.Namespace, Name: pac.ConfigMap,
+		})
+		secrets = append(secrets, pac.Namespace)
+	}
+	for _, namespace := range append(secrets, slices.Sorted(maps.Keys(left.namespaces))...) {
+		all = append(all, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: namespace})
+	}
+	return all
+}
+
+// end waits until PaC's runs have finished, or cancels them, as the user has chosen.
+func (f *Finish) end(ctx context.Context, runs []*pipelinev1.PipelineRun) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	f.list("Runs of Pipelines-as-Code that have not finished", runs)
+	switch {
+	case f.Cancel:
+		if err := f.cancel(ctx, runs, false); err != nil {
+			return err
+		}
+	case !f.Wait:
+		return errors.New(
+			"runs of Pipelines-as-Code have not finished: add --wait to wait for them, or --cancel to cancel them",
+		)
+	}
+	return f.awaitRuns(ctx, metav1.NamespaceAll)
+}
+
+// podsEnd waits until no process of PaC can add a finalizer or start a run any more.
+func (f *Finish) podsEnd(ctx context.Context, pac *PaC) error {
+	if pac == nil {
+		return nil
+	}
+	for _, d := range pac.Deployments {
+		selector := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)}
+		err := f.until(ctx, func(ctx context.Context) (bool, error) {
+			pods, err := f.Cluster.Kube.CoreV1().Pods(pac.Namespace).List(ctx, selector)
+			if err != nil {
+				return false, kube.Failed("listing the pods of "+d.Name, err)
+			}
+			return len(pods.Items) == 0, nil
+		})
+		if wait.Interrupted(err) {
+			return fmt.Errorf("pods of %s still run after %s: see why with kubectl -n %s get pods, then run the command again",
+				d.Name, f.Timeout, pac.Namespace)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteWebhook deletes PaC's webhook configuration.
+func (f *Finish) deleteWebhook(ctx context.Context) error {
+	err := f.Cluster.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().
+		Delete(ctx, leftWebhook, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return kube.Failed("deleting ValidatingWebhookConfiguration "+leftWebhook, err)
+	}
+	f.say("Deleted ValidatingWebhookConfiguration %s, which would refuse every Repository", leftWebhook)
+	return nil
+}
+
+// unrestrict lets Plumbline serve every namespace, without PaC.
+func (f *Finish) unrestrict(ctx context.Context) error {
+	kept := ""
+	changed, err := f.change(ctx, func(cm *corev1.ConfigMap) (map[string]*string, error) {
+		if _, set := cm.Data[keyPaC]; !set {
+			return nil, nil
+		}
+		kept = cm.Data[keyNamespaces]
+		keys := map[string]*string{keyPaC: nil}
+		if !strings.ContainsAny(kept, "*!") { // otherwise a user has edited it
+			keys[keyNamespaces], kept = nil, ""
+		}
+		return keys, nil
+	})
+	switch {
+	case err != nil || !changed:
+		return err
+	case kept != "":
+		f.say("ConfigMap %s/%s: %s was removed. %s was edited and stays", f.Namespace, f.ConfigMap, keyPaC, keyNamespaces)
+	default:
+		f.say("ConfigMap %s/%s: %s and %s were removed. Plumbline serves every namespace",
+			f.Namespace, f.ConfigMap, keyPaC, keyNamespaces)
+	}
+	return nil
+}
+
+// release concludes the checks of PaC's finished runs and removes its finalizer from them, and from
+// runs of Plumbline that PaC has taken for its own. A
+// conclusion is written before the run is changed, so that a process that is killed between both
+// does both again.
+func (f *Finish) release(ctx context.Context, pac *PaC) error {
+	conclude, err := f.newConcluder(ctx, pac)
+	if err != nil {
+		return err
+	}
+	concluded, released, failed := 0, 0, 0
+	err = f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
+		result := resultOf(run)
+		if ofPaC(run) && result == nil || !open(run) && !finalized(run) {
+			return nil
+		}
+		closes := open(run)
+		if closes {
+			if err := conclude.conclude(ctx, run, result); err != nil {
+				f.say("The check of PipelineRun %s/%s may be open: %s", run.Namespace, run.Name, err)
+				if !f.LeaveChecks || ctx.Err() != nil {
+					failed++
+					return ctx.Err()
+				}
+				closes = false
+			}
+		}
+		if closes {
+			concluded++
+		}
+		released++
+		return f.releaseRun(ctx, run, closes)
+	})
+	if err != nil {
+		return err
+	}
+	f.say(
+		"Runs of Pipelines-as-Code: %d checks were concluded if they were open, %d runs can be deleted now",
+		concluded,
+		released,
+	)
+	if failed > 0 {
+		return fmt.Errorf(
+			"%d checks could not be concluded: run the command again, or add --leave-checks to leave them as they are",
+			failed,
+		)
+	}
+	return nil
+}
+
+// releaseRun removes PaC's finalizer, and marks a run whose check was concluded as completed, as
+// PaC does.
+func (f *Finish) releaseRun(ctx context.Context, run *pipelinev1.PipelineRun, closed bool) error {
+	err := f.update(ctx, run, func(run *pipelinev1.PipelineRun) (map[string]any, error) {
+		metadata := map[string]any{}
+		if finalized(run) {
+			metadata["finalizers"] = slices.DeleteFunc(
+				slices.Clone(run.Finalizers),
+				func(name string) bool { return name == finalizer },
+			)
+		}
+		if closed {
+			state := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}
+			metadata["labels"], metadata["annotations"] = state, state
+		}
+		if len(metadata) == 0 {
+			return nil, nil
+		}
+		return map[string]any{"metadata": metadata}, nil
+	})
+	if err != nil {
+		return kube.Failed(fmt.Sprintf("releasing PipelineRun %s/%s", run.Namespace, run.Name), err)
+	}
+	return nil
+}
