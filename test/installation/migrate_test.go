@@ -194,10 +194,11 @@ func (m *migration) least(ctx context.Context) {
 	must(m.T, m.proxy.Kubeconfig(m.plumb.kubeconfig, token))
 }
 
-// requireController starts the controller, which claims what serve-namespaces says. PaC runs.
+// requireController starts the controller, which claims what serve-namespaces says. It starts next
+// to PaC because of pipelines-as-code-url.
 func requireController(ctx context.Context, m *migration) {
 	m.Helper()
-	controller, err := m.Controller(ctx, false, "-coexist-with-pac")
+	controller, err := m.Controller(ctx, false)
 	must(m.T, err)
 	must(m.T, controller.Start(ctx))
 }
