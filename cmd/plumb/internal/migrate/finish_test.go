@@ -295,8 +295,10 @@ func TestFinishContinues(t *testing.T) {
 		l.failAt(n)
 		first := l.finish()
 		l.failAt(0)
-		if good := l.get("good"); !slices.Contains(good.GetFinalizers(), finalizer) && l.conclusionOf("good") != "success" {
-			t.Errorf("after call %d failed: the run can be deleted, and its check is open", n)
+		for _, run := range []string{"good", "bad"} {
+			if !slices.Contains(l.get(run).GetFinalizers(), finalizer) && l.conclusionOf(run) == "" {
+				t.Errorf("after call %d failed: %s can be deleted, and its check is open", n, run)
+			}
 		}
 		if err := l.finish(); err != nil {
 			t.Fatalf("after call %d failed: %v", n, err)
