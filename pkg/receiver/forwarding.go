@@ -91,25 +91,6 @@ func (h *Handler) forward(ctx context.Context, r *http.Request, body []byte, url
 	return h.forwardFor(ctx, r, body, namespace)
 }
 
-// ForwardNamed forwards a request that names a Repository instead of its URL, if Pipelines-as-Code
-// serves one of that name; otherwise it returns nil. An empty namespace is any.
-func (h *Handler) ForwardNamed(ctx context.Context, r *http.Request, body []byte, namespace, name string) *answer {
-	if !h.PipelinesAsCode.Runs() {
-		return nil
-	}
-	for _, object := range h.PipelinesAsCode.Repositories.List() {
-		repository, ok := object.(*pacv1alpha1.Repository)
-		if !ok || repository.Name != name || namespace != "" && repository.Namespace != namespace {
-			continue
-		}
-		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-		if err == nil && h.ServedByPipelinesAsCode(ctx, canonical) == repository.Namespace {
-			return h.forwardFor(ctx, r, body, repository.Namespace)
-		}
-	}
-	return nil
-}
-
 // forwardFor forwards a request about a Repository of a namespace, within the in-flight limits, and
 // returns what Pipelines-as-Code answers.
 func (h *Handler) forwardFor(ctx context.Context, r *http.Request, body []byte, namespace string) *answer {

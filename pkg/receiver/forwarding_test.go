@@ -186,28 +186,3 @@ func TestForwardingToAReceiver(t *testing.T) {
 		t.Errorf("answered %d", answer.Code)
 	}
 }
-
-// A request may name its Repository instead of a URL.
-func TestForwardNamedRequest(t *testing.T) {
-	for name, c := range map[string]struct {
-		unserved, namespace, repository string
-		want                            bool
-	}{
-		"not served":                    {"ci", "ci", "own", true},
-		"not served, in any namespace":  {"ci", "", "own", true},
-		"served":                        {"", "ci", "own", false},
-		"not served, another namespace": {"ci", "theirs", "own", false},
-		"not served, another name":      {"ci", "", "owner", false},
-	} {
-		e := webhookEnv(t)
-		pac := e.besides(c.unserved, http.StatusAccepted)
-		r := httptest.NewRequest(http.MethodPost, "/incoming", http.NoBody)
-		answered := e.both().ForwardNamed(t.Context(), r, []byte("{}"), c.namespace, c.repository)
-		if (answered != nil) != c.want || (pac.requests.Load() == 1) != c.want {
-			t.Errorf("%s: forwarded %d times", name, pac.requests.Load())
-		}
-		if c.want && pac.target != "POST /incoming" {
-			t.Errorf("%s: sent to %s", name, pac.target)
-		}
-	}
-}

@@ -39,6 +39,9 @@ const (
 	RouteCommentCreate    = "comments.create"
 	RouteCommentUpdate    = "comments.update"
 	RouteCommentList      = "comments.list"
+	RouteStatusCreate     = "statuses.create"
+	RouteStatusList       = "statuses.list"
+	RouteUser             = "user.get"
 	RouteClone            = "git.infoRefs"
 	RouteNewApp           = "web.newApp"
 	RouteConversion       = "app.conversion"
@@ -95,7 +98,7 @@ type route struct {
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, list := range [][]route{
-		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes(),
+		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), statusRoutes(), cloneRoutes(), manifestRoutes(),
 	} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))

@@ -99,7 +99,8 @@ func tierOf(dir, body string) tier {
 		return testAll
 	case dir == "test/e2e":
 		return endToEnd
-	case slices.Contains([]string{"test/cluster", "test/faults", "test/installation", "test/campaign"}, dir):
+	case slices.Contains(
+		[]string{"test/cluster", "test/faults", "test/installation", "test/operator", "test/campaign"}, dir):
 		return withCluster
 	}
 	return unit

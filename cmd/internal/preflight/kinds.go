@@ -14,6 +14,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
 
+// otherVersion is the problem of a definition that is Plumbline's.
+const otherVersion = "is of another version than this binary"
+
 // maxFields is how many missing fields a finding names.
 const maxFields = 5
 
@@ -62,18 +65,32 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 		slices.Sort(lacks)
 		all = append(all, Finding{
 			Object: object,
-			Remedy: c.define(ctx, want),
+			Remedy: c.define(ctx, want) + c.restart(schema),
 			// Without a field of a GitEvent, what protects from losing or repeating it is not
 			// stored. A Repository may be of Pipelines-as-Code's definition.
 			Awaited: want.Spec.Group == plumbline.GroupName,
-			Problem: fmt.Sprintf(
-				"is of another version than this binary: %s lacks %s",
-				version.Name,
-				some(lacks, maxFields, ", "),
-			),
+			Problem: fmt.Sprintf("%s: %s lacks %s", origin(schema), version.Name, some(lacks, maxFields, ", ")),
 		})
 	}
 	return all
+}
+
+// origin says whose definition lacks fields. Pipelines-as-Code's kind Repository has a field that
+// Plumbline's has not.
+func origin(schema jsonSchema) string {
+	if schema.child("properties").child("pipelinerun_status") == nil {
+		return otherVersion
+	}
+	return "is that of Pipelines-as-Code: runs that need a slot of concurrency_limit wait, and Repositories have no conditions"
+}
+
+// restart returns the command that is needed after a foreign definition was replaced: a watch that
+// began with it has filled the caches without the fields that it lacks.
+func (c *Checker) restart(schema jsonSchema) string {
+	if origin(schema) == otherVersion {
+		return ""
+	}
+	return fmt.Sprintf("; then kubectl -n %s rollout restart deployment %s %s", c.Namespace, Controller, Receiver)
 }
 
 // define returns the command that installs a definition. The chart may leave them out.

@@ -50,7 +50,7 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to the App", what, at.ref)
+		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to %s", what, at.ref, r.caller)
 	case err != nil:
 		return nil, limits.Failed(what, err)
 	}

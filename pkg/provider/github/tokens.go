@@ -85,13 +85,19 @@ func (run *minting) wait(ctx context.Context) (provider.Token, error) {
 	}
 }
 
-// forget drops a token that was refused.
-func (m *minter) forget(secret string) {
+// forget implements tokens: another token can be minted.
+func (m *minter) forget(secret string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cached.Value == secret {
 		m.cached = provider.Token{}
 	}
+	return true
+}
+
+// remedy implements tokens.
+func (m *minter) remedy() string {
+	return "GitHub refuses a token that it has just issued for the App of " + m.from
 }
 
 func (m *minter) mint(ctx context.Context, run *minting) {

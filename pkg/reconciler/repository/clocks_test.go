@@ -133,7 +133,7 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 		"a field of older slots": func(s *pacv1alpha1.RepositoryStatus) { s.Queues[0].Slots[0].Since = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := queued(t, 1, 2)
+			w := queued(t, 1, 1) // no other run would have the Repository reconciled again
 			foreign := true
 			w.client.PrependReactor("update", "repositories",
 				func(action clienttesting.Action) (bool, k8sruntime.Object, error) {
@@ -161,8 +161,27 @@ func TestSlotsThatAreNotStoredAreReported(t *testing.T) {
 				w.advance(slotsEvery)
 			}
 			foreign = false
-			w.wantQueue(1, 1, "r0")
+			w.wantQueue(1, 0, "r0")
 		})
+	}
+}
+
+// The definition of another product keeps nothing of the status, so a write makes no new version.
+// The Repository is reconciled nevertheless: it leaves an installation that does not serve it.
+func TestStatusThatIsNotStoredBlocksNoReconcile(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
+	w.client.PrependReactor("update", "repositories", func(a clienttesting.Action) (bool, k8sruntime.Object, error) {
+		sent, _ := a.(clienttesting.UpdateAction).GetObject().(*pacv1alpha1.Repository)
+		kept := sent.DeepCopy()
+		kept.Status = pacv1alpha1.RepositoryStatus{}
+		return true, kept, nil
+	})
+	w.reconcile("one/app", "one/app")
+	w.wantOwner(appURL, "one/app")
+	w.serve("two")
+	w.reconcile("one/app")
+	if w.claimOf(appURL).Status.ReleasedAt == nil {
+		t.Error("the claim is not released")
 	}
 }
 

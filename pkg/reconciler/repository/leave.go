@@ -87,6 +87,10 @@ func (r *Reconciler) claimed(ctx context.Context, owner types.NamespacedName) (b
 }
 
 func (r *Reconciler) notServed(namespace string) string {
+	if r.settings.Load().PipelinesAsCode.Runs() {
+		return fmt.Sprintf("Pipelines-as-Code serves namespace %s: the installation in namespace %s forwards its deliveries.",
+			namespace, r.namespace)
+	}
 	return fmt.Sprintf(
 		"The installation in namespace %s does not serve namespace %s any more, and no other one has taken over yet. An administrator adds it to serve-namespaces in "+
 			"the ConfigMap of the installation that is to serve it.",

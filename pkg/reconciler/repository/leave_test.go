@@ -87,6 +87,18 @@ func TestLeftNamespaceIsTakenOver(t *testing.T) {
 	}
 }
 
+// The owner of a Repository that returns to Pipelines-as-Code reads who serves it.
+func TestLeftNamespaceIsServedByPipelinesAsCode(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL))
+	w.reconcile("one/app")
+	w.configure(map[string]string{"serve-namespaces": "!one", "pipelines-as-code-url": "http://pac:8080"})
+	w.reconcile("one/app")
+	condition := w.repository("one", "app").Status.GetCondition(urlCondition)
+	if !condition.IsFalse() || !strings.HasPrefix(condition.Message, "Pipelines-as-Code serves namespace one") {
+		t.Errorf("%+v", condition)
+	}
+}
+
 // Until its claim is released a Repository may have a condition to withdraw. A write that fails is
 // repeated.
 func TestStatusIsWithdrawnBeforeTheClaimIsReleased(t *testing.T) {

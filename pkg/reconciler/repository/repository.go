@@ -4,6 +4,7 @@ package repository
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -213,7 +214,11 @@ func (r *Reconciler) writeStatus(
 		return r.notStored(ctx, repository)
 	}
 	r.unseen.only(keyOf(repository), queue)
-	r.replaced.note(repository, before)
+	// Another definition of the kind may drop the whole status. Then there is no new version that
+	// the cache could show.
+	if !equality.Semantic.DeepEqual(before, &written.Status) {
+		r.replaced.note(repository, before)
+	}
 	r.report(repository, before)
 	return nil
 }
@@ -226,7 +231,7 @@ func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repo
 	err := fault.Operatorf(
 		reasonNotStored,
 		"the CustomResourceDefinition repositories.%s that the cluster has does not keep status.queues as this version writes it, so runs that wait for concurrency_limit "+
-			"of Repository %s/%s may wait forever: apply Plumbline's config/300-crd-repositories.yaml",
+			"of Repository %s/%s may wait forever: apply Plumbline's config/300-crd-repositories.yaml, then restart the controllers and the receivers",
 		pipelinesascode.GroupName,
 		repository.Namespace,
 		repository.Name,
@@ -234,7 +239,7 @@ func (r *Reconciler) notStored(ctx context.Context, repository *pacv1alpha1.Repo
 	logging.FromContext(ctx).
 		Errorw("The slots of a Repository are not stored", "repository", keyOf(repository).String(), "error", err)
 	r.recorder.Event(repository, corev1.EventTypeWarning, reasonNotStored, err.Error())
-	return err
+	return errors.Join(err, fault.Throttledf(reasonNotStored, slotsEvery, "the slots are written again then"))
 }
 
 // wantedURL returns the canonical URL to claim; "" for none.

@@ -15,7 +15,7 @@ import (
 // migrate is the group of commands that move a cluster from Pipelines-as-Code.
 func (p Process) migrate() *cobra.Command {
 	return group("migrate", "Move from Pipelines-as-Code, one namespace at a time",
-		p.migratePlan(), p.migrateStart(), p.migrateNamespace(), p.migrateFinish())
+		p.migratePlan(), p.migrateStart(), p.migrateNamespace(), p.migrateOperator(), p.migrateFinish())
 }
 
 const (

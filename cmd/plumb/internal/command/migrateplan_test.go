@@ -242,10 +242,6 @@ func TestMigratePlanBlocks(t *testing.T) {
 			repository + "{url: 'https://git.example.com/a/b'}" + run("pipelinesascode.tekton.dev/git-provider: gitea"), "",
 			"its Git service, gitea, is not served",
 		},
-		"incoming": {
-			repository + "{url: 'https://github.com/a/b', incoming: [{type: webhook-url, secret: {name: x}, targets: [main]}]}", "",
-			"incoming has no effect",
-		},
 		"the App's Secret": {repository + "{url: 'https://github.com/a/b'}", "", ""},
 		"a URL":            {repository + "{url: 'git@github.com:a/b'}", "", "its url cannot be served"},
 	} {

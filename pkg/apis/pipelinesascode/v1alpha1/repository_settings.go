@@ -161,7 +161,8 @@ type CommentSettings struct {
 	// Whether results are written as comments where the Git service accepts no status, which is on
 	// GitLab's merge requests from forks. "disable_all" writes none, and the results are then shown
 	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub an App
-	// reports results with checks. Unless it is "disable_all", errors in the files of .tekton are
+	// reports results with checks. Without an App, the comments have the tasks and logs of results,
+	// which are commit statuses. Unless it is "disable_all", errors in the files of .tekton are
 	// listed in one comment on the pull request. "on_failure" (not in Pipelines-as-Code) also lists
 	// the failed pipelines of a pull request in one comment. Commands are answered in any case.
 	// +optional

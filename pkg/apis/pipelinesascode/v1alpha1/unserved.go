@@ -32,6 +32,9 @@ func (s *RepositorySpec) IgnoredFields() []string {
 		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
 			s.Settings != nil &&
 			len(s.Settings.RunTokenPermissions) > 0
+		set["settings.run_token_permissions (the token of git_provider is what its owner made it)"] =
+			git.Type == "github" && git.Secret != nil && git.WebhookSecret != nil && s.Settings != nil &&
+				len(s.Settings.RunTokenPermissions) > 0
 		set["git_provider.type: "+git.Type] = !served(git.Type)
 	}
 	var all []string

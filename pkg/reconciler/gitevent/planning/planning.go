@@ -116,7 +116,9 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	sources.AcceptLess = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
-		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
+		conditions := conditions{s.Repositories, a.Event.Namespace}
+		teams{conditions}.tell(ctx, repository, who.Teams)
+		expiry{conditions}.tell(ctx, a, repository)
 	}
 	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // the plan has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec

@@ -27,6 +27,7 @@ const (
 	pageOfFields   = "docs/migration.md#settings-that-do-nothing"
 	pageOfHosts    = "docs/gitlab.md#a-gitlab-in-your-own-network"
 	pageOfGitLab   = "docs/gitlab.md#set-up"
+	pageOfWebhook  = "docs/github.md#without-an-app"
 	pageOfStarting = "docs/migration.md#when-a-pipeline-starts"
 )
 
@@ -181,11 +182,12 @@ func (s *surveyor) fields(m *moving) {
 			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
 		}, m.name(), m.name())
 	}
-	if m.service() == github.Name && !m.byApp() {
+	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {
 		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Page: "docs/migration.md#what-is-not-there-yet",
-			Says:   "GitHub is called with a token, and delivers to a webhook of the repository: only a GitHub App is served",
-			Remedy: "install the App on the repository, and remove git_provider.secret and the webhook",
+			Kind: Blocks, Topic: Repositories, Page: pageOfWebhook,
+			Says: "the GitHub App serves it, and it names a token and a webhook secret: " +
+				"Plumbline serves its webhook, and the App starts nothing for it",
+			Remedy: "remove git_provider.webhook_secret, or make sure that the repository has the webhook",
 		}, m.name(), m.name())
 	}
 }
@@ -204,8 +206,12 @@ func (s *surveyor) reach(m *moving) {
 
 // credentials reports Secrets that events would wait for.
 func (s *surveyor) credentials(ctx context.Context, m *moving) error {
-	if m.service() == gitlab.Name {
-		if err := s.gitlabSecrets(ctx, m); err != nil {
+	page, title := pageOfGitLab, "GitLab"
+	if m.service() == github.Name {
+		page, title = pageOfWebhook, "GitHub"
+	}
+	if m.service() == gitlab.Name || m.service() == github.Name && !m.byApp() {
+		if err := s.tokenSecrets(ctx, m, page, title); err != nil {
 			return err
 		}
 	}
@@ -223,23 +229,23 @@ func (s *surveyor) credentials(ctx context.Context, m *moving) error {
 	return nil
 }
 
-// gitlabSecrets reports the Secrets of a project at GitLab.
-func (s *surveyor) gitlabSecrets(ctx context.Context, m *moving) error {
+// tokenSecrets reports the Secrets of a Repository that no App serves.
+func (s *surveyor) tokenSecrets(ctx context.Context, m *moving, page, title string) error {
 	service, err := pacv1alpha1.ServiceOf(m.own, m.global)
 	if err != nil {
-		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: err.Error(), Page: pageOfGitLab}, m.name(), m.name())
+		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: err.Error(), Page: page}, m.name(), m.name())
 		return nil
 	}
 	for _, key := range []struct {
 		pacv1alpha1.SecretKey
 		field, use string
 	}{
-		{service.Token, "git_provider.secret", "the token of GitLab"},
+		{service.Token, "git_provider.secret", "the token of " + title},
 		{service.Webhook, "git_provider.webhook_secret", "the secret token of the webhook"},
 	} {
 		if key.Name == "" {
 			s.add(Finding{
-				Kind: Blocks, Topic: Repositories, Page: pageOfGitLab,
+				Kind: Blocks, Topic: Repositories, Page: page,
 				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
 			}, m.name(), m.name())
 			continue
