@@ -44,7 +44,7 @@ func larger() map[string]int {
 	return map[string]int{
 		"pkg/pipeline/resolve": 2950, "pkg/plan": 3000,
 		"pkg/receiver":        2600,
-		"pkg/provider/github": 3600, "pkg/provider/gitlab": 2950,
+		"pkg/provider/github": 3700, "pkg/provider/gitlab": 2950,
 		"pkg/reconciler/repository": 2450,
 	}
 }
