@@ -91,7 +91,7 @@ func (s *Start) check(ctx context.Context, pac *PaC) (err error) {
 	for _, name := range []string{pacController, pacWatcher} {
 		if !slices.Contains(running, name) {
 			return fmt.Errorf(
-				"Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: start it again",
+				"the Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: start it again",
 				pac.Namespace,
 				name,
 			)
@@ -117,7 +117,7 @@ func (s *Start) installed(ctx context.Context) error {
 		_, err := s.Cluster.Kube.AppsV1().Deployments(s.Namespace).Get(ctx, string(component), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf(
-				"Deployment %s/%s does not exist: install Plumbline first, or name its namespace with --system-namespace",
+				"the Deployment %s/%s does not exist: install Plumbline first, or name its namespace with --system-namespace",
 				s.Namespace,
 				component,
 			)
