@@ -37,6 +37,8 @@ const (
 	keyRemoteRefused    = "remote-refused-hosts"
 	keyShareGlobal      = "share-global-token"
 	keyRunPermissions   = "run-token-permissions"
+	keyTokenScoped      = "secret-github-app-token-scoped"
+	keyExtraRepos       = "secret-github-app-scope-extra-repos"
 	keyGitAllowed       = "git-allowed-hosts"
 	keyURLOwners        = "url-owners"
 	keyRunAccounts      = "run-service-accounts"
@@ -109,6 +111,8 @@ type Config struct {
 	ShareGlobalToken bool
 	// RunPermissions are what a Repository may grant to the tokens of its runs, beyond reading.
 	RunPermissions Permissions
+	// TokenScope says which other repositories the tokens of runs may reach.
+	TokenScope TokenScope
 	// GitHubURL is the web URL of the GitHub instance the App is registered at: scheme and host in
 	// lower case, no path, no trailing slash. Deliveries that name another host are refused before
 	// a credential is read.

@@ -33,7 +33,7 @@ func FuzzNew(f *testing.F) {
 		keyApplicationName, keySecretAutoCreate, keyDashboardURL, keyConsoleName, keyConsoleURL, keyConsoleRun,
 		keyConsoleTask, keyConsoleNamespace, keyGitHubURL, keyWebhookURL,
 		keySkipPushOfPulls, keyRetentionDays, keySettledCap, keyOpenEvents, keyOpenPayloads, keyRemoteTasks, keyHubURL,
-		keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions,
+		keyHubCatalog, keyRemoteAllowed, keyRemoteRefused, keyShareGlobal, keyRunPermissions, keyExtraRepos,
 		"catalog-1-id", "catalog-1-name", "catalog-1-url", "catalog-02-id", "unknown", "_example",
 	}
 	urls := []string{keyDashboardURL, keyConsoleURL, keyConsoleRun, keyConsoleTask, keyConsoleNamespace, keyGitHubURL,

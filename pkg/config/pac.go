@@ -17,7 +17,6 @@ const (
 	alwaysRetry  = "calls of Git services are always repeated"
 	noTektonHub  = "every hub is read with the API of Artifact Hub"
 	noTraceLabel = "spans have no attributes from labels"
-	noScope      = "the token of a run reads the event's repository only"
 )
 
 // PaCKey returns what Plumbline does with a key of the ConfigMap of Pipelines-as-Code (PaC), and
@@ -75,8 +74,6 @@ func PaCKeys() []pacv1alpha1.Setting {
 		{Name: "api-retry-max-attempts", Treatment: pacv1alpha1.Differs, Instead: alwaysRetry},
 		{Name: "api-retry-max-wait-seconds", Treatment: pacv1alpha1.Differs, Instead: alwaysRetry},
 	},
-		unserved(noScope, nil, "secret-github-app-scope-extra-repos"),
-		unserved(noScope, []string{"true"}, "secret-github-app-token-scoped"),
 		unserved(noTraceLabel, nil, "tracing-label-action", "tracing-label-application", "tracing-label-component"),
 		unserved(noBitbucket, []string{"true", "false"}, "bitbucket-cloud-check-source-ip"),
 		unserved(noBitbucket, nil, "bitbucket-cloud-additional-source-ip"),
@@ -93,7 +90,7 @@ func servedKeys() []pacv1alpha1.Setting {
 		keyApplicationName, keyHubURL, keyHubCatalog, keyRemoteTasks, keyKeepLimit, keyKeepDefault, keyDashboardURL,
 		keySecretAutoCreate, keyLogSnippet, keyLogLines, keyDetect, keyDetectLines, keyDetectPattern,
 		keyCancelPulls, keyCancelPushes, keySkipPushOfPulls, keyConsoleName, keyConsoleURL, keyConsoleRun,
-		keyConsoleTask, keyConsoleNamespace, keyRemember, keyRequireSHA,
+		keyConsoleTask, keyConsoleNamespace, keyRemember, keyRequireSHA, keyTokenScoped, keyExtraRepos,
 	} {
 		served = append(served, pacv1alpha1.Setting{Name: name, Treatment: pacv1alpha1.Served})
 	}

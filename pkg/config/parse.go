@@ -52,6 +52,7 @@ func parse(data map[string]string, previous *Config) (*Config, error) {
 	c.Remote = p.remote(previous.Remote)
 	c.RunLimits = p.runLimits(previous.RunLimits)
 	c.GitAllowed = p.hosts(keyGitAllowed, previous.GitAllowed)
+	c.TokenScope = p.tokenScope(previous.TokenScope)
 	c.Owners = p.owners()
 	c.Namespaces = p.namespaces(previous.Namespaces)
 	c.PipelinesAsCode = p.pipelinesAsCode(previous)

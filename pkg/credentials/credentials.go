@@ -31,6 +31,7 @@ import (
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/recent"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
@@ -78,6 +79,7 @@ type Pool struct {
 	options  Options
 	waiting  *waiting
 	refusals refusals
+	expiries recent.Map[token, time.Time]
 	absent   absence
 	app      appSecret
 }

@@ -34,6 +34,20 @@ func (s *Session) Repository(ctx context.Context) (*pacv1alpha1.Repository, erro
 	return found, nil
 }
 
+// hasWebhook reports whether the event's Repository names a token and a webhook secret.
+func (s *Session) hasWebhook(ctx context.Context) (bool, error) {
+	repository, err := s.Repository(ctx)
+	if repository == nil || err != nil {
+		return false, err
+	}
+	global, err := s.pool.global(ctx)
+	if err != nil {
+		return false, err
+	}
+	service, err := pacv1alpha1.ServiceOf(repository, global)
+	return err == nil && service.HasWebhook(), nil
+}
+
 // RepositoryGone reports whether a live read says that the event's Repository is gone. It is false
 // after another error.
 func (s *Session) RepositoryGone(ctx context.Context) bool {

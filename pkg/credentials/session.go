@@ -66,7 +66,16 @@ func (s *Session) Connect(ctx context.Context) (*provider.Client, error) {
 
 func (s *Session) connectOnce(ctx context.Context) (*provider.Client, error) {
 	spec := &s.event.Spec
-	service, known := s.pool.options.Providers[spec.Provider]
+	service, known := provider.For(s.pool.options.Providers, spec)
+	if service.WithToken != nil && spec.InstallationID == 0 { // a request to /incoming
+		hasWebhook, err := s.hasWebhook(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if hasWebhook {
+			service = *service.WithToken
+		}
+	}
 	if !known {
 		return nil, fault.Operatorf(reasonProviderUnknown, "this version serves no Git service %q", spec.Provider)
 	}
@@ -91,7 +100,7 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	if err != nil {
 		return nil, err
 	}
-	credentials.Observe = s.observe
+	credentials.Observe, credentials.Expires = s.observe, s.noteExpiry()
 	if spec.Incoming != nil && spec.Project.ID == 0 {
 		located, err := service.Locate(ctx, base, spec.Project, credentials)
 		if err != nil {
@@ -114,7 +123,7 @@ func (s *Session) observe(a provider.CallResult) { s.pool.options.Calls.Observe(
 // event's: that of the global Repository, which other tenants use as well. It is false for a GitHub
 // App's credentials, which no run gets.
 func (s *Session) Shared() bool {
-	service := s.pool.options.Providers[s.event.Spec.Provider]
+	service, _ := provider.For(s.pool.options.Providers, &s.event.Spec)
 	return service.BaseURL != nil && s.secret.Name != "" && s.secret.Namespace != s.event.Spec.Repository.Namespace
 }
 

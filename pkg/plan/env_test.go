@@ -187,7 +187,7 @@ func (w *env) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (s
 
 func (w *env) sources() plan.Sources {
 	return plan.Sources{
-		Source: w, History: w, Access: w, Addresses: w,
+		Source: w, History: w, Access: w, Remote: plan.Remote{Addresses: w},
 		Delivery: plan.Delivery{
 			Comment: func(context.Context) (string, error) { w.ask("comment"); return w.said, w.payloadErr },
 			Actor:   func(context.Context) (string, error) { w.ask("actor"); return w.acted, w.payloadErr },

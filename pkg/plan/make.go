@@ -53,6 +53,7 @@ func Make(ctx context.Context, in Input, sources Sources) (*Plan, error) {
 	made.Answer = Answer{Command: p.repliedCommand(), Untrusted: p.Untrusted}
 	made.Spec, made.Approval, made.Priority = p.spec, p.Approval, p.priority.value
 	made.EndsPending = p.Approval != nil || p.EndsPending
+	made.Own = authz.Own(p.spec, p.Approval)
 	return made, err
 }
 
@@ -211,7 +212,7 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 	if p.Config.Remote.Fetch {
 		d.references = references.New(references.Options{
 			Files:     p.Source,
-			Addresses: p.Addresses,
+			Addresses: p.addresses(),
 			Web:       p.Web,
 			SHA:       made.DefinitionSHA,
 			Remote:    p.Config.Remote,
@@ -221,6 +222,14 @@ func (p *planner) define(ctx context.Context, head git.Head) (*Plan, error) {
 		})
 	}
 	return made, d.choose(ctx, made)
+}
+
+// addresses returns what reads web addresses for this event.
+func (p *planner) addresses() references.Addresses {
+	if p.OwnAddresses != nil && authz.Own(p.spec, p.Approval) {
+		return p.OwnAddresses
+	}
+	return p.Addresses
 }
 
 // commits returns a plan with the commits that it is made at.

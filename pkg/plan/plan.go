@@ -96,17 +96,23 @@ type Sources struct {
 	// is decided, with the event that History.Complete returned. If Serves is nil, every event is
 	// served.
 	Serves func(ctx context.Context, event *v1alpha1.GitEventSpec) error
-	// Addresses and Web read web addresses in annotations. They may be nil when the configuration
-	// does not allow references.
-	Addresses references.Addresses
-	Web       references.Web
-	// Missing is called when the Git service shows nothing at one of its own web addresses. It
-	// returns when to retry, 0 to accept that nothing is there. nil accepts that at once.
-	Missing func(address string) (again time.Duration)
+	Remote
 	Delivery
 	Budget
 	// Secret returns the value of a Secret in the Repository's namespace for a custom param.
 	Secret func(ctx context.Context, ref template.SecretRef) (string, error)
+}
+
+// Remote reads web addresses in annotations. It may be empty when the configuration does not allow
+// references.
+type Remote struct {
+	// OwnAddresses reads in place of Addresses for the repository's own code (authz.Own), and may
+	// read other repositories, too; nil is Addresses.
+	Addresses, OwnAddresses references.Addresses
+	Web                     references.Web
+	// Missing is called when the Git service shows nothing at one of its own web addresses. It
+	// returns when to retry, 0 to accept that nothing is there. nil accepts that at once.
+	Missing func(address string) (again time.Duration)
 }
 
 // Budget limits what planning may use of the process.
@@ -213,6 +219,8 @@ type Plan struct {
 	// Priority is the value of the Repository's settings.queue_priority, nil if it has not been
 	// evaluated.
 	Priority *int32
+	// Own is true if the event runs the repository's own code (authz.Own).
+	Own bool
 	// Wait is why decisions are open, nil if none is.
 	Wait error
 }

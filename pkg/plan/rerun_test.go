@@ -98,7 +98,7 @@ func TestRerunOfOneCheck(t *testing.T) {
 			ran(rerunOf("push-2", "b"), "rerun-1", "b=Failed"), ran(rerunOf("rerun-1", "b"), "rerun-2", "b=Failed"),
 		}}, runOf("rerun-2", "b"), nil, "refs/tags/v1", 0},
 		"of Pipelines-as-Code, with a pull request": {nil, "b-0123", []int64{4}, "main", 4},
-		"of Pipelines-as-Code, of a push": {nil, "b-0123", nil, "refs/heads/topic", 0},
+		"of Pipelines-as-Code, of a push":           {nil, "b-0123", nil, "refs/heads/topic", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

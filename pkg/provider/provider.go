@@ -29,7 +29,8 @@ type Provider struct {
 	Webhook Webhook
 	// BaseURL returns the service's web URL from what the Repository that names the token
 	// configures: its git_provider.url and its own URL, each of which may be empty. It is nil for a
-	// service whose deliveries come from an App, which the installation configures.
+	// service whose deliveries come from an App, which the installation configures. Then WithToken
+	// may have one.
 	BaseURL func(configured, repositoryURL string, project v1alpha1.Project) string
 	// Connect returns a client for the project. baseURL is the service's web URL from configuration
 	// ("https://github.com"); a project on another host is refused before a credential is used. It
@@ -48,15 +49,34 @@ type Provider struct {
 	// Reopens is true where a late report replaces a check's conclusion, whichever of the check's
 	// reports it is. Elsewhere only a check's first report can arrive late, as a second check.
 	Reopens bool
+	// SignsBody is true if Verify reads the whole body, so that the time depends on its size.
+	SignsBody bool
 	// Annotates is true if the service shows annotations on source lines. Then Client has an
 	// Annotator.
 	Annotates bool
+	// Comments is true if its checks have no room for the tasks and the log of a run. Then a
+	// comment on the pull request shows them.
+	Comments bool
 	// Deliveries returns the log of the App's deliveries; baseURL is as for Connect. It makes no
 	// call. It is nil for a service that has no Apps.
 	Deliveries func(baseURL string, credentials Credentials) (DeliveryLog, error)
 	// Hooks returns the webhooks of a project, of which URL, Owner and Name are needed; the rest is
 	// as for Connect. It makes no call. It is nil for a service that calls an App.
 	Hooks func(baseURL string, project v1alpha1.Project, credentials Credentials) (HookLog, error)
+	// WithToken is the same service for Repositories that name a token and a webhook secret. It is
+	// nil for a service that has no App.
+	WithToken *Provider
+}
+
+// For returns the service that serves an event. known is false if this version does not serve it.
+// A request to /incoming whose project is not located yet is the App's, as far as the event says.
+func For(services map[string]Provider, event *v1alpha1.GitEventSpec) (service Provider, known bool) {
+	service, known = services[event.Provider]
+	located := event.Incoming == nil || event.Project.ID != 0
+	if service.WithToken != nil && event.InstallationID == 0 && located {
+		return *service.WithToken, known
+	}
+	return service, known
 }
 
 // Webhook turns a delivery into an event, in this order: Claims, Peek, Verify, Decode. It calls
@@ -178,10 +198,11 @@ type Source interface {
 // Addresses reads other repositories of the service, with the event's credentials only.
 type Addresses interface {
 	// FileAt returns the file that a web address of the service shows, in any repository that the
-	// event's credentials cover or that is public. These are an Ignored fault, because the address
+	// event's credentials cover or that is public, or in one of the others, of which Covered has
+	// returned each. These are an Ignored fault, because the address
 	// can still be fetched without credentials: another host, a form that the service does not
 	// have, and a file that these credentials cannot find. A file that is too large is Invalid.
-	FileAt(ctx context.Context, address string) ([]byte, error)
+	FileAt(ctx context.Context, address string, others ...v1alpha1.Project) ([]byte, error)
 }
 
 // Tips reads which commit is the newest.
@@ -194,10 +215,14 @@ type Tips interface {
 
 // Tokens mints credentials for the pods of runs.
 type Tokens interface {
-	// CloneToken returns a token for one run: it reaches this one repository and has these
-	// permissions there, by the service's names, and no others. Each call mints a new token where
-	// the service can. Permissions that the service does not grant are an Operator fault.
-	CloneToken(ctx context.Context, permissions map[string]string) (Token, error)
+	// Covered returns the repositories that the App's installation covers: owner, name and ids. The
+	// list may be some minutes old. A service without Apps returns none.
+	Covered(ctx context.Context) ([]v1alpha1.Project, error)
+	// CloneToken returns a token for one run: it reaches this one repository and the others, of
+	// which Covered has returned each, and has these permissions there, by the service's names, and
+	// no others. Each call mints a new token where the service can. Permissions that the service
+	// does not grant are an Operator fault. A service without Apps ignores others.
+	CloneToken(ctx context.Context, permissions map[string]string, others ...v1alpha1.Project) (Token, error)
 	// RevokeToken revokes a token whose Own is true. A token that no longer works is no error.
 	RevokeToken(ctx context.Context, token string) error
 }

@@ -47,6 +47,9 @@ type Credentials struct {
 	Reach egress.Policy
 	// Observe receives the outcome of each call; nil for none. Many goroutines call it.
 	Observe func(CallResult)
+	// Expires receives when the service says that Token expires; nil for none. Many goroutines call
+	// it.
+	Expires func(at time.Time)
 }
 
 // Comment is a comment on a pull request that is edited in place.

@@ -48,7 +48,31 @@ func (h *Handler) decodeApp(ctx context.Context, v *verified, canonical string, 
 	if err != nil {
 		return nil, notFound(err)
 	}
+	if refused := h.servedByWebhook(ctx, v, repository); refused != nil {
+		return nil, refused
+	}
 	return &owned{d, repository}, nil
+}
+
+// servedByWebhook refuses a delivery of the App for a Repository that names a token and a webhook
+// secret: GitHub calls that webhook for the same event, which must not run twice (docs/adr/0069).
+func (h *Handler) servedByWebhook(
+	ctx context.Context, v *verified, repository *pacv1alpha1.Repository,
+) *answer {
+	if v.Provider().WithToken == nil || repository.Spec.GitProvider == nil {
+		return nil
+	}
+	global, err := h.Services.GlobalRepository(ctx)
+	if err != nil {
+		return unavailable("the Git service of the Repository is not known at the moment: send the delivery again later", err)
+	}
+	// Settings that contradict each other serve no webhook; a condition reports them.
+	service, err := pacv1alpha1.ServiceOf(repository, global)
+	if err != nil || !service.HasWebhook() {
+		return nil
+	}
+	return ignored(reasonServedByWebhook, "the Repository names a token and a webhook secret, so its webhook is served "+
+		"and the GitHub App is not: remove git_provider.webhook_secret to have the App serve it")
 }
 
 // checkRate refuses a body before it is decoded if the rate of its namespace would refuse it in the

@@ -24,7 +24,11 @@ func (h *Handler) verifyWithGroup(ctx context.Context, c delivery.Claimed, canon
 	if err != nil {
 		return nil, err
 	}
+	hashed := 0
 	for _, candidate := range candidates {
+		if hashed += len(c.Body()); c.Provider().SignsBody && hashed > maxGroupHashed {
+			break // the Repository with the URL is looked up, and its secret is tried
+		}
 		secret, err := h.readGroupSecret(ctx, candidate)
 		if err != nil && (candidate.named || fault.Of(err).Class != fault.Operator) {
 			return nil, err

@@ -91,6 +91,9 @@ const (
 	// Repositories may have. They are taken from the namespaces in turn, so that no namespace
 	// displaces the others. A comparison takes a microsecond and no call.
 	maxGroupSecrets = 64
+	// maxGroupHashed is how many bytes are hashed for that where the signature covers the body:
+	// some 20 ms. Usual bodies are tried with all secrets.
+	maxGroupHashed = 16 << 20
 	// groupReuse is how long it is cached which webhook secrets the Repositories of a group name,
 	// and maxGroups for how many groups.
 	groupReuse = time.Second

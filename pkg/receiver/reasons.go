@@ -16,6 +16,7 @@ const (
 	reasonNotTheApp         = "NotTheApp"
 	reasonOtherHost         = "OtherHost"
 	reasonPanic             = "Panic"
+	reasonServedByWebhook   = "ServedByWebhook"
 	reasonTooLarge          = "TooLarge"
 	reasonTooManyFailures   = "TooManyFailures"
 	reasonTooManyUnverified = "TooManyUnverified"

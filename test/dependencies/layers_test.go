@@ -44,8 +44,8 @@ func larger() map[string]int {
 	return map[string]int{
 		"pkg/pipeline/resolve": 2950, "pkg/plan": 3000,
 		"pkg/receiver":        2600,
-		"pkg/provider/github": 3200, "pkg/provider/gitlab": 2950,
-		"pkg/reconciler/repository": 2450,
+		"pkg/provider/github": 3900, "pkg/provider/gitlab": 2950,
+		"pkg/reconciler/repository": 2500,
 	}
 }
 

@@ -70,6 +70,9 @@ func legacy(role string) string {
 }
 
 func getPermission(c *call) answer {
+	if c.token.user != nil && !c.pushes() {
+		return refuse(http.StatusForbidden, c.rt.doc, "Must have push access to view collaborator permission.")
+	}
 	u := c.user()
 	if u == nil {
 		return refuse(http.StatusNotFound, c.rt.doc, c.r.PathValue("user")+" is not a user")
@@ -87,6 +90,9 @@ func (c *call) user() *account {
 }
 
 func getCollaborator(c *call) answer {
+	if c.token.user != nil && !c.pushes() {
+		return refuse(http.StatusForbidden, c.rt.doc, "Must have push access to view repository collaborators.")
+	}
 	u := c.user()
 	if u == nil {
 		return notFound(c.rt.doc)

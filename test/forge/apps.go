@@ -171,7 +171,7 @@ func (g *GitHub) Uninstall(installationID int64) {
 // RevokeTokens makes every installation token minted so far unknown.
 func (g *GitHub) RevokeTokens() {
 	defer g.lock()()
-	clear(g.tokens)
+	maps.DeleteFunc(g.tokens, func(_ string, t *token) bool { return t.user == nil })
 }
 
 func (g *GitHub) mustInstallation(id int64) *installation {

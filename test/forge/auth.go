@@ -11,13 +11,15 @@ import (
 	"github.com/plumbline-ci/plumbline/test/forge/internal/traffic"
 )
 
-// token is an installation access token.
+// token is an installation access token, or one of a user. A user's has an installation of its own
+// that is none of an App.
 type token struct {
 	in          *installation
+	user        *account       // nil for an installation's
 	repos       map[int64]bool // nil: all of the installation's
 	permissions map[string]string
-	expires     time.Time
-	suspended   bool // since it was minted
+	expires     time.Time // zero is never
+	suspended   bool      // since it was minted
 }
 
 type usage struct {
@@ -60,7 +62,8 @@ func (c *call) authenticate() {
 // valid returns the token of a secret, nil if it is unknown, expired or of a removed installation.
 func (g *GitHub) valid(secret string) *token {
 	t := g.tokens[secret]
-	if t == nil || !g.opts.Now().Before(t.expires) || g.installs[t.in.id] == nil {
+	expired := t != nil && !t.expires.IsZero() && !g.opts.Now().Before(t.expires)
+	if t == nil || expired || t.user == nil && g.installs[t.in.id] == nil {
 		return nil
 	}
 	return t
@@ -93,9 +96,9 @@ func (c *call) authorize() {
 	}
 }
 
-// notAccessible is the 403 of an App without the right; it names the right.
+// notAccessible is the 403 of an App or a token without the right; it names the right.
 func (c *call) notAccessible() answer {
-	a := refuse(http.StatusForbidden, c.rt.doc, "Resource not accessible by integration")
+	a := refuse(http.StatusForbidden, c.rt.doc, "Resource not accessible by "+c.token.kindOf())
 	if c.rt.permission == "" {
 		return a
 	}

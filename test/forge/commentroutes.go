@@ -69,8 +69,13 @@ func (g *GitHub) DeleteComment(repo string, id int64) {
 	invalidUse("DeleteComment: no comment %d in %s", id, repo)
 }
 
-// bot is the account in whose name the calling App writes.
-func (c *call) bot() *account { return c.g.accountOf(c.app.Slug+"[bot]", "Bot") }
+// bot is the account in whose name the caller writes: the user's whose token it is, or the App's.
+func (c *call) bot() *account {
+	if c.token != nil && c.token.user != nil {
+		return c.token.user
+	}
+	return c.g.accountOf(c.app.Slug+"[bot]", "Bot")
+}
 
 // commentBody is the text that is to be written, or why it is refused.
 func (c *call) commentBody() string {
@@ -97,7 +102,7 @@ func (c *call) commentBody() string {
 func createComment(c *call) answer {
 	p := c.pull()
 	body := c.commentBody()
-	if p.locked {
+	if p.locked && !c.pushes() { // users with write access may comment
 		return refuse(http.StatusForbidden, "https://docs.github.com/articles/locking-conversations/",
 			"Unable to create comment because issue is locked.")
 	}

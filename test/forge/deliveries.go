@@ -63,6 +63,10 @@ func (g *GitHub) deliver(a *app, event string, payload object) Delivery {
 	} {
 		d.Header.Set(k, v)
 	}
+	if isHook(a) {
+		d.Header.Set("X-GitHub-Hook-Installation-Target-Type", "repository")
+		d.Header.Set("X-GitHub-Hook-Installation-Target-ID", itoa(d.repo))
+	}
 	d.Sign(a.WebhookSecret)
 	return d
 }

@@ -60,6 +60,7 @@ type GitHub struct {
 	minted     []string // the secrets of all tokens that ever were
 	repos      map[string]*repo
 	checks     []*checkRun
+	statuses   []*commitStatus
 	comments   []*comment
 	remarks    []*commitComment
 	suites     map[string]int64
@@ -133,7 +134,7 @@ func joinRef(path string) string {
 		return path
 	}
 	to := len(parts)
-	if last := parts[to-1]; parts[4] == "commits" && (last == "check-runs" || last == "pulls") {
+	if last := parts[to-1]; parts[4] == "commits" && (last == "check-runs" || last == "statuses" || last == "pulls") {
 		to--
 	}
 	ref := strings.Join(parts[from:to], "%2F")

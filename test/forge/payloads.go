@@ -118,7 +118,9 @@ func (r *repo) eventCommit(g *GitHub, cm *gitdb.Commit) object {
 func (g *GitHub) common(body object, r *repo, sender *account, in *installation) {
 	body["repository"] = r.json(g)
 	body["sender"] = sender.json(g)
-	body["installation"] = object{"id": in.id, "node_id": nodeID("I", in.id)}
+	if !isHook(in.app) {
+		body["installation"] = object{"id": in.id, "node_id": nodeID("I", in.id)}
+	}
 	if r.owner.kind == "Organization" {
 		body["organization"] = object{"login": r.owner.login, "id": r.owner.id, "node_id": nodeID("O", r.owner.id),
 			"url": g.core.BaseURL + "/api/v3/orgs/" + r.owner.login}
@@ -181,6 +183,9 @@ func (g *GitHub) mustApp(id int64) *app {
 
 func (g *GitHub) coveringInstallation(appID int64, r *repo) *installation {
 	in := g.installationFor(appID, r)
+	if in == nil && r.hook != nil {
+		in = r.hook
+	}
 	if in == nil {
 		invalidUse("no installation covers %s", r.fullName())
 	}

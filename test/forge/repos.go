@@ -46,6 +46,7 @@ type repo struct {
 	collaborators map[string]string   // login -> role
 	required      map[string][]string // branch -> names of checks
 	lastEvent     time.Time
+	hook          *installation // the repository's own webhook, in the form of an App's
 }
 
 // refUpdate is what a push event tells.

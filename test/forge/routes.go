@@ -13,6 +13,7 @@ const (
 	RouteRepoInstallation = "installation.ofRepo"
 	RouteToken            = "installation.token"
 	RouteRevoke           = "installation.revoke"
+	RouteCovered          = "installation.repositories"
 	RouteRepo             = "repo.get"
 	RouteBranch           = "branches.get"
 	RouteCommit           = "commits.get"
@@ -39,6 +40,9 @@ const (
 	RouteCommentCreate    = "comments.create"
 	RouteCommentUpdate    = "comments.update"
 	RouteCommentList      = "comments.list"
+	RouteStatusCreate     = "statuses.create"
+	RouteStatusList       = "statuses.list"
+	RouteUser             = "user.get"
 	RouteClone            = "git.infoRefs"
 	RouteNewApp           = "web.newApp"
 	RouteConversion       = "app.conversion"
@@ -95,7 +99,7 @@ type route struct {
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, list := range [][]route{
-		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), cloneRoutes(), manifestRoutes(),
+		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), statusRoutes(), cloneRoutes(), manifestRoutes(),
 	} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))
@@ -115,6 +119,8 @@ func appRoutes() []route {
 		{RouteToken, "POST", "/app/installations/{id}/access_tokens", appJWT, "", "", docInstallationToken, createToken},
 		{RouteRevoke, "DELETE", "/installation/token", anyToken, "", "", docApps + "#revoke-an-installation-access-token",
 			revokeToken},
+		{RouteCovered, "GET", "/installation/repositories", anyToken, "metadata", "read",
+			docs + "/apps/installations#list-repositories-accessible-to-the-app-installation", listCovered},
 		{RouteRepoInstallation, "GET", "/repos/{owner}/{repo}/installation", appJWT, "", "", docApps, getRepoInstallation},
 	}
 }

@@ -59,7 +59,7 @@ func (c *call) Do() answer {
 // Finish adds the headers every answer carries.
 func (c *call) Finish(a answer) answer {
 	limit, used, reset := c.spent()
-	return a.
+	return c.withExpiry(a).
 		OrHeader("X-RateLimit-Limit", strconv.Itoa(limit)).
 		OrHeader("X-RateLimit-Remaining", strconv.Itoa(max(limit-used, 0))).
 		OrHeader("X-RateLimit-Used", strconv.Itoa(used)).

@@ -118,6 +118,30 @@ func revokeToken(c *call) answer {
 	return noContent()
 }
 
+// listCovered lists what the token of the call reaches.
+func listCovered(c *call) answer {
+	if c.token == nil {
+		return refuse(http.StatusUnauthorized, c.rt.doc, "Requires authentication")
+	}
+	if !c.token.may(c.rt.permission, c.rt.level) {
+		return c.notAccessible()
+	}
+	var all []*repo
+	for _, r := range c.g.repos {
+		if c.token.covers(r) {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *repo) int { return int(a.id - b.id) })
+	part, link := page(c.g, c.r, all)
+	list := []object{}
+	for _, r := range part {
+		list = append(list, r.json(c.g))
+	}
+	a := ok(object{"total_count": len(all), "repository_selection": c.token.in.selection(), "repositories": list})
+	return a.With("Link", link)
+}
+
 // Minted returns every installation token that was ever issued, those that work no more included.
 func (g *GitHub) Minted() []string {
 	defer g.lock()()

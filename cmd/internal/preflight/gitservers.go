@@ -89,7 +89,7 @@ func refusal(r *pacv1alpha1.Repository, reach egress.Policy, named map[string]bo
 func NotCalled(r *pacv1alpha1.Repository, reach egress.Policy) (host string, why error) {
 	git := r.Spec.GitProvider
 	if git == nil || git.Secret == nil ||
-		git.Type == "github" { // the App's and the global Repository's are set by the administrator
+		git.Type == "github" && git.WebhookSecret == nil { // the App's server is set by the administrator
 		return "", nil
 	}
 	u, err := url.Parse(strings.TrimSpace(cmp.Or(git.URL, r.Spec.URL)))

@@ -10,6 +10,7 @@ import (
 
 	gh "github.com/google/go-github/v60/github"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
@@ -20,12 +21,17 @@ import (
 type address struct{ owner, name, ref, path string }
 
 // FileAt reads the file through the API with the event's own token, which covers its repository and
-// every public one. It mints no other token: a user who may write to one repository must not read
-// another private one through it.
-func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
+// every public one. It uses a token of another repository only if others has it: a user who may
+// write to one repository must not read another private one through it.
+func (r *repository) FileAt(ctx context.Context, text string, others ...v1alpha1.Project) ([]byte, error) {
 	at, ok := parseAddress(r.web, text)
 	if !ok {
 		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitHub")
+	}
+	if other, err := r.among(at, others); err != nil {
+		return nil, err
+	} else if other != nil {
+		return other.contents(ctx, at)
 	}
 	data, err := r.contents(ctx, at)
 	if strings.EqualFold(at.owner, r.owner) && strings.EqualFold(at.name, r.name) {
@@ -50,7 +56,7 @@ func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to the App", what, at.ref)
+		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to %s", what, at.ref, r.caller)
 	case err != nil:
 		return nil, limits.Failed(what, err)
 	}

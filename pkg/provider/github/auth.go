@@ -3,6 +3,7 @@
 package github
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -12,14 +13,31 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
+// tokens are what calls about one repository are authenticated with: those that the App mints, or
+// the one that the Repository names.
+type tokens interface {
+	// token returns one that is valid for at least life.
+	token(ctx context.Context, life time.Duration) (provider.Token, error)
+	// forget drops a token that was refused. It reports whether there may be another one.
+	forget(secret string) bool
+	// renew replaces a token with which a call was refused. It reports whether there is another
+	// token; recordHelp records that the call succeeded with it.
+	renew(ctx context.Context, refused string) bool
+	recordHelp()
+	// remedy says what to do if GitHub accepts no token.
+	remedy() string
+}
+
 // authenticated sends calls with the repository's token to one host, within the limits.
 type authenticated struct {
 	base   http.RoundTripper
-	tokens *minter
+	tokens tokens
 	pace   *provider.Pace
 	host   string
 	// observe receives the outcome of each call.
 	observe func(provider.CallResult)
+	// expires receives when GitHub says that the token expires; nil for tokens of the App.
+	expires func(time.Time)
 }
 
 // RoundTrip implements http.RoundTripper. If GitHub refuses the token, it mints a new one and
@@ -39,14 +57,13 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	resp, refusedToken, err := a.send(req)
 	switch {
-	case provider.StatusCode(err) == http.StatusUnauthorized:
-		a.tokens.forget(refusedToken)
+	case provider.StatusCode(err) == http.StatusUnauthorized && a.tokens.forget(refusedToken):
 		resp, _, err = a.send(req)
 	case missesGrant(req, err) && a.tokens.renew(req.Context(), refusedToken):
 		resp, err = a.repeat(req, err)
 	}
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.CredentialsRefused(err, "GitHub refuses a token that it has just issued for the App of "+a.tokens.from)
+		err = provider.CredentialsRefused(err, a.tokens.remedy())
 	}
 	var header http.Header
 	if resp != nil {
@@ -54,6 +71,9 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	a.pace.Learn(header, err)
 	provider.ReportCall(a.observe, began, err)
+	if at := expiryOf(header); a.expires != nil && !at.IsZero() {
+		a.expires(at)
+	}
 	return resp, err
 }
 

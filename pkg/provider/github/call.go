@@ -21,6 +21,14 @@ func (r *repository) readable(ctx context.Context) error {
 	return err
 }
 
+// noAccess says why the repository may be hidden.
+func (r *repository) noAccess() string {
+	if r.app == 0 {
+		return "the token has no access to it"
+	}
+	return "the App is not installed on it"
+}
+
 // describe returns GitHub's description of the repository.
 func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
@@ -28,14 +36,16 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Operatorf(
 			reasonRepositoryNotReadable,
-			"GitHub shows no repository %s to the App: it was deleted or renamed, or the App is not installed on it",
+			"GitHub shows no repository %s to %s: it was deleted or renamed, or %s",
 			r.fullName(),
+			r.caller,
+			r.noAccess(),
 		)
 	case err != nil:
 		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:
 		return nil, noAnswer("reading " + r.fullName())
-	case got.GetID() != r.id:
+	case r.id != 0 && got.GetID() != r.id:
 		return nil, fault.Operatorf(reasonRepositoryReplaced,
 			"%s is now another repository than the one the event came from", r.fullName())
 	}

@@ -75,8 +75,8 @@ func envOf(g *forge.GitHub, repo forge.Repo, installation int64) providertest.En
 	}
 }
 
-func openEnv(t *testing.T) providertest.Env {
-	f, w := openFake(t, forge.Options{})
+// deliveries fills the repository and returns a delivery of each kind that starts something.
+func (f *fake) deliveries() (all []providertest.Delivery) {
 	f.GitHub.Commit(testRepo, "main", forge.Change{Message: "first", Files: map[string]string{"README.md": "hello"}})
 	f.GitHub.Commit(testRepo, "topic", forge.Change{Message: "topic", Files: map[string]string{"x": "y"}})
 	number := f.OpenPullRequest(forge.NewPull{Base: testRepo, HeadBranch: "topic", Author: "dev", Title: "a change"})
@@ -86,8 +86,14 @@ func openEnv(t *testing.T) providertest.Env {
 		f.PullRequestDelivery(forge.PullEvent{Repo: testRepo, Number: number, Action: "opened"}),
 		f.CommentDelivery(forge.CommentEvent{Repo: testRepo, ID: comment}),
 	} {
-		w.Deliveries = append(w.Deliveries, providertest.Delivery{Header: d.Header, Body: d.Body})
+		all = append(all, providertest.Delivery{Header: d.Header, Body: d.Body})
 	}
+	return all
+}
+
+func openEnv(t *testing.T) providertest.Env {
+	f, w := openFake(t, forge.Options{})
+	w.Deliveries = f.deliveries()
 	w.Recorded, w.Rows = recordings(t), f.rows()
 	w.Page = func(t *testing.T, met []providertest.Met) {
 		var lines []page.Line

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package github is the provider for GitHub and GitHub Enterprise Server through a GitHub App. It
-// is the only importer of go-github and ghinstallation.
+// Package github is the provider for GitHub and GitHub Enterprise Server, through a GitHub App or
+// with the token that a Repository names. It is the only importer of go-github and ghinstallation.
 package github
 
 import (
@@ -58,6 +58,7 @@ func New(o Options) provider.Provider {
 		limits:    recent.Map[limitKey, *limits.Mints]{Max: maxCached},
 		logins:    recent.Map[loginKey, *login]{Max: maxCached},
 		renewals:  recent.Map[paceKey, *renewals]{Max: maxCached},
+		covered:   recent.Map[paceKey, *covered]{Max: maxCached},
 	}
 	return provider.Provider{
 		Name:       Name,
@@ -66,7 +67,20 @@ func New(o Options) provider.Provider {
 		Locate:     s.locate,
 		Deliveries: s.deliveries,
 		Metadata:   metadata,
+		SignsBody:  true,
 		Annotates:  true,
+		WithToken: &provider.Provider{
+			Name:     Name,
+			Webhook:  delivery.Webhook{},
+			BaseURL:  BaseURL,
+			Connect:  s.connectWithToken,
+			Locate:   s.locateWithToken,
+			Metadata: metadata,
+			// GitHub signs the body.
+			SignsBody: true,
+			Comments:  true,
+			Reopens:   true, // GitHub shows the newest status, whatever it says
+		},
 	}
 }
 
@@ -78,13 +92,16 @@ type service struct {
 	limits    recent.Map[limitKey, *limits.Mints]
 	logins    recent.Map[loginKey, *login]
 	renewals  recent.Map[paceKey, *renewals]
+	covered   recent.Map[paceKey, *covered]
 	trees     provider.Trees
 }
 
-// paceKey identifies an installation at an API, which GitHub limits.
+// paceKey identifies an installation at an API, which GitHub limits, or a user, for whom the token
+// stands.
 type paceKey struct {
 	api          string
 	installation int64
+	token        [sha256.Size]byte
 }
 
 // limitKey identifies an App at an API, whose mints GitHub limits.
@@ -105,12 +122,24 @@ type minterKey struct {
 func (s *service) connect(
 	_ context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (provider.Client, error) {
-	api, err := apiURL(baseURL, p)
+	r, err := s.open(baseURL, p, c)
 	if err != nil {
 		return provider.Client{}, err
 	}
+	return provider.Client{
+		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
+		Annotator: r,
+	}, nil
+}
+
+// open returns one repository as the installation of the credentials sees it.
+func (s *service) open(baseURL string, p v1alpha1.Project, c provider.Credentials) (*repository, error) {
+	api, err := apiURL("github-url", baseURL, p)
+	if err != nil {
+		return nil, err
+	}
 	if err := checkCredentials(p, c); err != nil {
-		return provider.Client{}, err
+		return nil, err
 	}
 	// The installation's administrator configures where GitHub is, not a tenant, so it may be at
 	// any address.
@@ -123,7 +152,7 @@ func (s *service) connect(
 		loginKey{c.AppID, digest},
 		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
 	)
-	installation := paceKey{api.String(), c.InstallationID}
+	installation := paceKey{api: api.String(), installation: c.InstallationID}
 	renewed := s.renewals.GetOrCreate(installation, func() *renewals { return &renewals{} })
 	tokens := s.minters.GetOrCreate(reader, func() *minter {
 		return &minter{
@@ -140,45 +169,73 @@ func (s *service) connect(
 			renewals:     renewed,
 		}
 	})
-	pace := s.paces.GetOrCreate(installation, func() *provider.Pace {
-		return provider.NewPace(s.options.Now, limits.Of(api.Host))
-	})
-	client := gh.NewClient(&http.Client{
-		Transport:     &authenticated{base: base, tokens: tokens, pace: pace, host: api.Host, observe: c.Observe},
-		CheckRedirect: provider.CheckRedirect,
-	})
-	client.BaseURL, client.UserAgent = api, s.options.UserAgent
 	runs := &runTokens{
 		minter: tokens, base: base,
 		limit: s.limits.GetOrCreate(limitKey{api.String(), c.AppID}, func() *limits.Mints { return &limits.Mints{} }),
 	}
 	r := &repository{
-		client: client, runs: runs, app: c.AppID, owner: p.Owner, name: p.Name, id: p.ID,
-		web: baseURL, reader: reader, trees: &s.trees,
+		client: s.client(api, &authenticated{base: base, tokens: tokens, observe: c.Observe}, installation),
+		runs:   runs, app: c.AppID,
+		owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, reader: reader, trees: &s.trees, caller: "the App",
+		covered: s.covered.GetOrCreate(installation, func() *covered { return &covered{} }),
 	}
-	return provider.Client{
-		History: r, Access: r, Source: r, Addresses: r, Tips: r, Tokens: r, Reporter: r, Conversation: r,
-		Annotator: r,
-	}, nil
+	r.login = r.botLogin
+	r.open = func(other v1alpha1.Project) (*repository, error) { return s.open(baseURL, other, c) }
+	r.as = func(token provider.Token) *gh.Client {
+		fixed := configured{value: token.Value, from: c.From}
+		return s.client(api, &authenticated{base: base, tokens: fixed, observe: c.Observe}, installation)
+	}
+	return r, nil
 }
 
-// repository is one repository as one installation sees it.
+// client returns a client that calls an API through a, within the limits of a credential.
+func (s *service) client(api *url.URL, a *authenticated, limited paceKey) *gh.Client {
+	a.host = api.Host
+	a.pace = s.paces.GetOrCreate(limited, func() *provider.Pace {
+		return provider.NewPace(s.options.Now, limits.Of(api.Host))
+	})
+	client := gh.NewClient(&http.Client{Transport: a, CheckRedirect: provider.CheckRedirect})
+	client.BaseURL, client.UserAgent = api, s.options.UserAgent
+	return client
+}
+
+// repository is one repository as one installation or one token sees it.
 type repository struct {
 	client      *gh.Client
 	runs        *runTokens
-	app         int64
+	app         int64 // 0 with a token
 	owner, name string
 	id          int64
-	web         string // where the service shows its pages
-	reader      minterKey
-	trees       *provider.Trees
+	caller      string // "the App"
+	// login returns the name of the account that writes comments.
+	login   func(ctx context.Context) (string, error)
+	web     string // where the service shows its pages
+	reader  minterKey
+	trees   *provider.Trees
+	covered *covered
+	// open returns another repository of the installation, and as a client that calls with a token
+	// of it. They and covered are nil for a repository that a token reads.
+	open func(other v1alpha1.Project) (*repository, error)
+	as   func(token provider.Token) *gh.Client
 }
 
 func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
-// CloneToken mints an installation token for this one repository and one run.
-func (r *repository) CloneToken(ctx context.Context, permissions map[string]string) (provider.Token, error) {
-	return r.runs.mint(ctx, permissions)
+// CloneToken mints an installation token for one run, for this repository and the others.
+func (r *repository) CloneToken(
+	ctx context.Context,
+	permissions map[string]string,
+	others ...v1alpha1.Project,
+) (provider.Token, error) {
+	reach := []int64{r.id}
+	for _, other := range others {
+		reach = append(reach, other.ID)
+	}
+	token, err := r.runs.mint(ctx, permissions, reach)
+	if err != nil && len(others) > 0 {
+		r.covered.forget() // the installation may have lost one of them
+	}
+	return token, err
 }
 
 // RevokeToken revokes a run's token.
@@ -188,22 +245,24 @@ func (r *repository) RevokeToken(ctx context.Context, token string) error {
 
 // apiURL returns the API's address from configuration alone, and refuses a project on another host:
 // a payload must not decide where credentials are sent.
-func apiURL(baseURL string, p v1alpha1.Project) (*url.URL, error) {
-	api, base, err := APIOf(baseURL)
+func apiURL(setting, baseURL string, p v1alpha1.Project) (*url.URL, error) {
+	api, base, err := apiOf(setting, baseURL)
 	if err != nil {
 		return nil, err
 	}
 	project, err := url.Parse(p.URL)
 	if err != nil || provider.Host(project) == "" || provider.Host(project) != provider.Host(base) {
 		return nil, fault.Operatorf(reasonForeignHost,
-			"repository %q is not on the configured GitHub %s: set github-url, or remove the Repository", p.URL, base.Host)
+			"repository %q is not on the configured GitHub %s: set %s, or remove the Repository", p.URL, base.Host, setting)
 	}
 	return api, nil
 }
 
-// APIOf returns the API's address of a GitHub, and the GitHub's own.
-func APIOf(baseURL string) (api, base *url.URL, err error) {
-	if base, err = provider.BaseURL("github-url", baseURL); err != nil {
+// APIOf returns the API's address of the GitHub of the App, and the GitHub's own.
+func APIOf(baseURL string) (api, base *url.URL, err error) { return apiOf("github-url", baseURL) }
+
+func apiOf(setting, baseURL string) (api, base *url.URL, err error) {
+	if base, err = provider.BaseURL(setting, baseURL); err != nil {
 		return nil, nil, err
 	}
 	if provider.Host(base) == "github.com" {
@@ -215,12 +274,20 @@ func APIOf(baseURL string) (api, base *url.URL, err error) {
 // loginPattern is GitHub's alphabet of logins, which become parts of API paths.
 var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 
-func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
-	switch {
-	case !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0:
-		// A token is never minted without the repository's id: it would cover the whole
-		// installation.
+// checkProject refuses what is no repository. A token is never minted without the repository's id:
+// it would cover the whole installation.
+func checkProject(p v1alpha1.Project) error {
+	if !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0 {
 		return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+	}
+	return nil
+}
+
+func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
+	if err := checkProject(p); err != nil {
+		return err
+	}
+	switch {
 	case c.AppID <= 0 || len(c.PrivateKey) == 0:
 		return fault.Operatorf(fault.ReasonCredentialsMissing,
 			"the GitHub App's credentials are missing: set github-application-id and github-private-key in the Secret")

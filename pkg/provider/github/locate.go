@@ -42,7 +42,7 @@ func Locate(
 func (s *service) locate(
 	ctx context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (v1alpha1.Located, error) {
-	api, err := apiURL(baseURL, p)
+	api, err := apiURL("github-url", baseURL, p)
 	if err != nil {
 		return v1alpha1.Located{}, err
 	}

@@ -54,11 +54,11 @@ func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comm
 }
 
 // ownComment returns the oldest comment on the pull request that begins with the mark and was
-// written by the App; nil if there is none. GitHub lists the oldest first. Comments of other users
-// may be large, so no page stays in memory.
+// written by our account; nil if there is none. GitHub lists the oldest first. Comments of other
+// users may be large, so no page stays in memory.
 func (r *repository) ownComment(ctx context.Context, number int64, mark string) (*gh.IssueComment, error) {
 	const what = "looking the reply up"
-	login, err := r.botLogin(ctx)
+	login, err := r.login(ctx)
 	if err != nil {
 		return nil, wrapf(what, err)
 	}
@@ -112,8 +112,9 @@ func (r *repository) comment(ctx context.Context, what, method, path, body strin
 	switch {
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(limits.Failed(what, err), fault.Operator):
 		return fmt.Errorf(
-			"%w (to write comments the GitHub App needs the permission Pull requests: write, and the conversation must not be locked)",
+			"%w (to write comments %s needs the permission Pull requests: write, and the conversation must not be locked)",
 			limits.Failed(what, err),
+			r.caller,
 		)
 	case err != nil:
 		return limits.Failed(what, err)

@@ -13,7 +13,10 @@ import (
 )
 
 // rows are GitHub's of docs/errors.md.
-func (f *fake) rows() []providertest.Row {
+func (f *fake) rows() []providertest.Row { return f.rowsAt(forge.RouteCheckCreate, New) }
+
+// rowsAt are the rows of a provider with the route that creates a check.
+func (f *fake) rowsAt(create string, provide func(Options) provider.Provider) []providertest.Row {
 	said := func(code int, header, value, body string) forge.Action {
 		return forge.Answer(code, http.Header{"Content-Type": {"application/json"}, header: {value}}, body)
 	}
@@ -86,7 +89,7 @@ func (f *fake) rows() []providertest.Row {
 		{"G13", "it is gone for good", checks, said(410, none, "", `{"message":"Gone"}`), operator, fault.ReasonGitGone, 0},
 	} {
 		route := map[providertest.Operation]string{
-			checks: forge.RouteCheckCreate, tree: forge.RouteTree, mint: forge.RouteToken,
+			checks: create, tree: forge.RouteTree, mint: forge.RouteToken,
 		}[c.op]
 		fail := func() { f.Inject(forge.Fault{Route: route, Do: c.do}) }
 		rows = append(rows, providertest.Row{
@@ -94,6 +97,6 @@ func (f *fake) rows() []providertest.Row {
 		})
 	}
 	rows = append(rows, providertest.Unreachable(f.t,
-		func(l provider.Limits) provider.Provider { return New(Options{Limits: l}) })...)
+		func(l provider.Limits) provider.Provider { return provide(Options{Limits: l}) })...)
 	return append(rows, providertest.Row{Name: "G4", Never: "no call is GraphQL's"})
 }

@@ -26,9 +26,13 @@ type runTokens struct {
 	limit *limits.Mints
 }
 
-// mint mints a token for this repository alone with these permissions. It never waits for another
-// mint.
-func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (provider.Token, error) {
+// mint mints a token with these permissions for the repositories with these ids, nil for the whole
+// installation. It never waits for another mint.
+func (t *runTokens) mint(
+	ctx context.Context,
+	permissions map[string]string,
+	repositories []int64,
+) (provider.Token, error) {
 	wanted, err := permissionsOf(permissions)
 	if err != nil {
 		return provider.Token{}, err
@@ -36,7 +40,7 @@ func (t *runTokens) mint(ctx context.Context, permissions map[string]string) (pr
 	if err := t.limit.Limited(t.minter.now()); err != nil {
 		return provider.Token{}, err
 	}
-	token, err := t.minter.ask(ctx, wanted)
+	token, err := t.minter.ask(ctx, wanted, repositories)
 	t.limit.Learn(err, t.minter.now())
 	token.Own = err == nil
 	return token, err
@@ -76,7 +80,8 @@ func lacking(err error) *fault.Error {
 	return fault.Operatorf(
 		fault.ReasonPermissionMissing,
 		"GitHub does not issue the token that a run is to have: the GitHub App lacks one of its permissions "+
-			"(contents: read, and what settings.run_token_permissions asks for; GitHub says: %s)",
+			"(contents: read, and what settings.run_token_permissions asks for), or its installation has just lost a repository "+
+			"that the token is to reach (GitHub says: %s)",
 		words,
 	)
 }

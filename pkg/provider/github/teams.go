@@ -100,6 +100,6 @@ func (r *repository) hasTeam(ctx context.Context, team string) error {
 }
 
 func (r *repository) noTeam(team string) error {
-	return fault.Invalidf(fault.ReasonTeamNotFound, "GitHub shows no team %q of %s to the App, so it has no members: "+
-		"name it in settings.policy by its slug (as in its web address), or remove it there", text.Bytes(team, maxSlug), r.owner)
+	return fault.Invalidf(fault.ReasonTeamNotFound, "GitHub shows no team %q of %s to %s, so it has no members: "+
+		"name it in settings.policy by its slug (as in its web address), or remove it there", text.Bytes(team, maxSlug), r.owner, r.caller)
 }

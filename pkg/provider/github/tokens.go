@@ -85,17 +85,23 @@ func (run *minting) wait(ctx context.Context) (provider.Token, error) {
 	}
 }
 
-// forget drops a token that was refused.
-func (m *minter) forget(secret string) {
+// forget implements tokens: another token can be minted.
+func (m *minter) forget(secret string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cached.Value == secret {
 		m.cached = provider.Token{}
 	}
+	return true
+}
+
+// remedy implements tokens.
+func (m *minter) remedy() string {
+	return "GitHub refuses a token that it has just issued for the App of " + m.from
 }
 
 func (m *minter) mint(ctx context.Context, run *minting) {
-	run.caught.Run(func() { run.token, run.err = m.ask(ctx, nil) })
+	run.caught.Run(func() { run.token, run.err = m.ask(ctx, nil, []int64{m.repository}) })
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if run.err == nil && run.token.Value != "" { // there is no token after a panic
@@ -105,13 +111,18 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 	close(run.done)
 }
 
-// ask mints a token with the permissions, nil for all that the App has.
-func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermissions) (provider.Token, error) {
-	token, err := m.askFor(ctx, m.installation, permissions)
+// ask mints a token for the repositories with these ids, nil for the whole installation. Its
+// permissions may be nil for all that the App has.
+func (m *minter) ask(
+	ctx context.Context,
+	permissions *gh.InstallationPermissions,
+	repositories []int64,
+) (provider.Token, error) {
+	token, err := m.askFor(ctx, m.installation, permissions, repositories)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		var again int64
 		if again, err = m.successor(ctx); err == nil {
-			token, err = m.askFor(ctx, again, permissions)
+			token, err = m.askFor(ctx, again, permissions, repositories)
 		}
 	}
 	if err != nil && permissions != nil && provider.StatusCode(err) == http.StatusUnprocessableEntity {
@@ -128,11 +139,12 @@ func (m *minter) ask(ctx context.Context, permissions *gh.InstallationPermission
 	return token, nil
 }
 
-// askFor mints a token for this repository alone, whichever installation covers it.
+// askFor mints a token of an installation.
 func (m *minter) askFor(
 	ctx context.Context,
 	installation int64,
 	permissions *gh.InstallationPermissions,
+	repositories []int64,
 ) (provider.Token, error) {
 	app := m.login.transport(tokenAnswers{m.base})
 	if app == nil {
@@ -141,7 +153,7 @@ func (m *minter) askFor(
 	t := ghinstallation.NewFromAppsTransport(app, installation)
 	t.BaseURL = m.api
 	t.InstallationTokenOptions = &gh.InstallationTokenOptions{
-		RepositoryIDs: []int64{m.repository},
+		RepositoryIDs: repositories,
 		Permissions:   permissions,
 	}
 	began := m.now()

@@ -233,7 +233,7 @@ func TestConnectURLs(t *testing.T) {
 	for _, c := range cases {
 		project := git.Head{}.Project
 		project.URL = c.project
-		got, err := apiURL(c.base, project)
+		got, err := apiURL("github-url", c.base, project)
 		if (c.want == "") != fault.Is(err, fault.Operator) || (err == nil && got.String() != c.want) {
 			t.Errorf("%s with %s: %v, %v, want %q", c.base, c.project, got, err, c.want)
 		}

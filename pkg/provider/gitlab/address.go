@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/delivery"
@@ -20,7 +21,7 @@ type address struct{ project, ref, path string }
 // FileAt reads the file through the API with the event's own token. The user who configured the
 // token for the Repository has decided which other projects it covers. A token that other tenants
 // use too reads only the event's own project: its users must not read another tenant's through it.
-func (r *repository) FileAt(ctx context.Context, text string) ([]byte, error) {
+func (r *repository) FileAt(ctx context.Context, text string, _ ...v1alpha1.Project) ([]byte, error) {
 	at, ok := parseAddress(r.base, text)
 	if !ok {
 		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitLab")

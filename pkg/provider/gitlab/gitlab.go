@@ -247,9 +247,12 @@ type readerKey struct {
 // CloneToken returns the configured token itself, because GitLab cannot derive a narrower one. So
 // the user who configures it decides what the pods of a run may do. A project access token with
 // read_repository and api covers least. GitLab does not say here when it expires.
-func (r *repository) CloneToken(context.Context, map[string]string) (provider.Token, error) {
+func (r *repository) CloneToken(context.Context, map[string]string, ...v1alpha1.Project) (provider.Token, error) {
 	return r.token, nil
 }
+
+// Covered returns nothing: GitLab has no Apps.
+func (r *repository) Covered(context.Context) ([]v1alpha1.Project, error) { return nil, nil }
 
 // RevokeToken does nothing: the configured token is still needed.
 func (r *repository) RevokeToken(context.Context, string) error { return nil }

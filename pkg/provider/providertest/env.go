@@ -6,10 +6,12 @@
 package providertest
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
 // Operation is something that the suite does at a service, independent of the service.
@@ -127,6 +129,8 @@ type Env struct {
 	// text.
 	MaxTitle, MaxText int
 	Length            func(string) int
+	// Shows has the conclusions that the service has another word for.
+	Shows map[status.Conclusion]string
 	// Mints is true if tokens are minted for each repository, false if one is configured.
 	Mints bool
 	// SignsBody is true if the signature covers the body, false if a delivery only contains the
@@ -160,6 +164,9 @@ func Run(t *testing.T, open func(*testing.T) Env) {
 	t.Run("faults", func(t *testing.T) { testFaults(t, open) })
 	t.Run("rows", func(t *testing.T) { testRows(t, open) })
 }
+
+// shows returns the service's word for a conclusion.
+func (w Env) shows(c status.Conclusion) string { return cmp.Or(w.Shows[c], string(c)) }
 
 func connect(t *testing.T, w Env) provider.Client {
 	t.Helper()

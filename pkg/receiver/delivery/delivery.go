@@ -49,6 +49,9 @@ func Claim(p *provider.Provider, header http.Header, body []byte) (Claimed, erro
 	c := contents{provider: p, header: header, body: body}
 	var err error
 	fairness.Compute(body, func() { c.origin, err = p.Webhook.Peek(header, body) })
+	if p.WithToken != nil && !c.origin.App {
+		c.provider = p.WithToken
+	}
 	return Claimed{c}, err
 }
 

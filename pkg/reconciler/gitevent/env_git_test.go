@@ -63,7 +63,11 @@ type fakeGit struct {
 	tokenLife   time.Duration            // an hour if it is not set
 	tokens      []provider.Token         // all that were minted
 	revoked     []string
-	permissions map[string]string // asked for last
+	permissions map[string]string  // asked for last
+	others      []v1alpha1.Project // asked for last
+	othersRead  []v1alpha1.Project // with the last address
+	covered     []v1alpha1.Project // by the installation
+	listed      int                // how often covered was listed
 	complete    func(*v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error)
 	replies     conversation
 	own         bool     // the Repository names its credentials
@@ -126,7 +130,8 @@ func (g *fakeGit) File(_ context.Context, sha, path string) ([]byte, error) {
 	return nil, fault.Invalidf("FileNotFound", "%s does not exist at commit %s", path, sha)
 }
 
-func (g *fakeGit) FileAt(_ context.Context, address string) ([]byte, error) {
+func (g *fakeGit) FileAt(_ context.Context, address string, others ...v1alpha1.Project) ([]byte, error) {
+	g.othersRead = others
 	if g.hides != "" && strings.HasPrefix(address, g.hides) {
 		return nil, fault.Ignoredf(fault.ReasonNotFound, "the service shows no such file")
 	}
@@ -204,19 +209,29 @@ func (g *fakeGit) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string
 }
 
 // CloneToken mints another token for each run.
-func (g *fakeGit) CloneToken(_ context.Context, permissions map[string]string) (provider.Token, error) {
+func (g *fakeGit) CloneToken(
+	_ context.Context,
+	permissions map[string]string,
+	others ...v1alpha1.Project,
+) (provider.Token, error) {
 	o := g.env.called("mint token")
 	var token provider.Token
 	if o.err == nil || o.apply {
 		token = provider.Token{
 			User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: g.env.clock.Now().Add(g.life()), Own: true,
 		}
-		g.tokens, g.permissions = append(g.tokens, token), permissions
+		g.tokens, g.permissions, g.others = append(g.tokens, token), permissions, others
 	}
 	if o.kill {
 		runtime.Goexit()
 	}
 	return token, o.err
+}
+
+// Covered returns the repositories of the fake installation.
+func (g *fakeGit) Covered(context.Context) ([]v1alpha1.Project, error) {
+	g.listed++
+	return g.covered, g.err
 }
 
 func (g *fakeGit) RevokeToken(_ context.Context, token string) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/annotate"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/cancel"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/create"
@@ -46,7 +47,8 @@ type shared struct {
 // newSteps returns the steps of an installation.
 func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 	events := c.Plumbline.GitEvents(o.Namespace)
-	secrets := gitauth.New(c.Kube)
+	others := scope.Resolver{Claims: c.Claims.RepositoryClaims(o.Namespace), Repositories: c.Repositories}
+	secrets := gitauth.New(c.Kube, others)
 	owners := &claim.Checker{
 		Cached:       c.Claims.RepositoryClaims(o.Namespace),
 		Claims:       c.Plumbline.RepositoryClaims(o.Namespace),
@@ -65,6 +67,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			Tekton:        c.Tekton,
 			Version:       o.Version,
 			Owners:        owners,
+			OwnAddresses:  secrets.Addresses,
 			Repositories:  c.PaC,
 			Metrics:       with.metrics,
 			NotFound:      &planning.NotFound{},

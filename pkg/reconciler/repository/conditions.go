@@ -15,6 +15,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/command"
 )
@@ -133,6 +134,10 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is fixed no comment is a command.", err.Error()),
 		)
 	}
+	if err := r.scopeRefused(settings); err != nil {
+		invalid = cmp.Or(invalid, err)
+		all = append(all, err.Error()+". Until then, runs of the repository's own code wait.")
+	}
 	if settings.QueuePriority == "" {
 		return strings.Join(all, " "), invalid
 	}
@@ -154,6 +159,14 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 		)
 	}
 	return strings.Join(all, " "), invalid
+}
+
+// scopeRefused returns an error if the Repository lists other repositories and may not.
+func (r *Reconciler) scopeRefused(settings *pacv1alpha1.Settings) error {
+	if len(settings.GithubAppTokenScopeRepos) == 0 || !r.settings.Load().TokenScope.RefusesLists() {
+		return nil
+	}
+	return scope.Refused()
 }
 
 // markBudget says that deliveries are refused because open events have exhausted a budget. The

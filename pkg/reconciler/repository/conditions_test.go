@@ -238,6 +238,8 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 		{func(s *pacv1alpha1.RepositorySpec) {
 			s.Settings.GitOpsCommandPrefix, s.Params = "", &[]pacv1alpha1.Params{{Name: "urgent"}}
 		}, "True NoProblem", nil},
+		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GithubAppTokenScopeRepos = []string{"acme/lib"} },
+			"False TokenScopeRefused", []string{"secret-github-app-token-scoped", "own code wait"}},
 	} {
 		changed := w.repository("one", "app")
 		step.change(&changed.Spec)

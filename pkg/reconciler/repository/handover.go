@@ -128,6 +128,20 @@ func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1a
 	case owners.Asked && !urlClaim.Status.Proven && len(owners.Listed(url)) == 0:
 		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, claim.NotProven(url, repository.Namespace))
 	default:
-		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned, "The events of the URL are served in this namespace.")
+		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned,
+			"The events of the URL are served in this namespace."+r.ofWebhook(repository))
 	}
+}
+
+// ofWebhook says of a repository on GitHub that its own webhook is served and no App, "" for any
+// other. It is GitHub if the Repository says so, or the URL.
+func (r *Reconciler) ofWebhook(repository *pacv1alpha1.Repository) string {
+	service, err := pacv1alpha1.ServiceOf(
+		repository,
+		r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}),
+	)
+	if err != nil || !service.HasWebhook() || !repository.OnGitHub() {
+		return ""
+	}
+	return " The webhook and the token of git_provider serve it: deliveries of the GitHub App for it start nothing."
 }

@@ -53,6 +53,7 @@ type Beside struct {
 	repos     []string // by number
 	mu        sync.Mutex
 	pushes    map[string]push // by commit
+	accepted  map[string]int  // how often Pipelines-as-Code has accepted each delivery
 }
 
 // push is one delivery.
@@ -61,7 +62,7 @@ type push struct{ repo, guid string }
 // OpenBeside starts everything with so many Repositories, all served by Pipelines-as-Code. Close
 // ends what it started, also when it fails.
 func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *Beside, err error) {
-	b = &Beside{pushes: map[string]push{}}
+	b = &Beside{pushes: map[string]push{}, accepted: map[string]int{}}
 	if b.Dir, err = os.MkdirTemp("", "plumbline-migration-"); err != nil {
 		return b, err
 	}
@@ -90,7 +91,7 @@ func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *B
 		return b, err
 	}
 	b.original = original
-	if b.front, err = newFront(theirs, b.forge.URL()); err != nil {
+	if err := b.putFront(theirs); err != nil {
 		return b, err
 	}
 	if err := b.install(ctx, programs, b.front.URL); err != nil {
@@ -104,22 +105,31 @@ func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *B
 	return b, nil
 }
 
-// newFront returns a server in front of Pipelines-as-Code that says where the forge is. An
-// Enterprise Server names its host, and Pipelines-as-Code takes a scheme with it, without which it
-// would use TLS.
-func newFront(url, forge string) (*httptest.Server, error) {
+// putFront puts a server in front of Pipelines-as-Code that says where the forge is, and counts
+// what was accepted. An Enterprise Server names its host, and Pipelines-as-Code takes a scheme with
+// it, without which it would use TLS.
+func (b *Beside) putFront(url string) error {
 	to, err := neturl.Parse(url)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return httptest.NewServer(&httputil.ReverseProxy{
+	b.front = httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Header.Set("X-Github-Enterprise-Host", forge)
+			r.Out.Header.Set("X-Github-Enterprise-Host", b.forge.URL())
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if r.StatusCode == http.StatusAccepted {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.accepted[r.Request.Header.Get("X-GitHub-Delivery")]++
+			}
+			return nil
 		},
 		// The connection ends without an answer, as if nothing listened.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}), nil
+	})
+	return nil
 }
 
 // quietly returns a configuration whose clients do not print warnings.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +52,25 @@ func (b *Beside) Events(ctx context.Context, pace time.Duration) (n int) {
 }
 
 // Outcome is what came of all pushes.
-type Outcome struct{ Pushes, Ours, Theirs, Refused, Redelivered int }
+type Outcome struct {
+	Pushes, Ours, Theirs, Refused, Redelivered int
+	// Again are the deliveries that Pipelines-as-Code has run more than once, because the receiver
+	// that forwarded them was killed before it answered. Pipelines-as-Code does not recognise a
+	// delivery that is sent again.
+	Again int
+}
 
 func (o Outcome) String() string {
-	return fmt.Sprintf("%d pushes: %d run by Plumbline, %d by Pipelines-as-Code; %d attempts were not accepted, %d were "+
-		"redeliveries", o.Pushes, o.Ours, o.Theirs, o.Refused, o.Redelivered)
+	return fmt.Sprintf(
+		"%d pushes: %d run by Plumbline, %d by Pipelines-as-Code (%d of them again, as the answer to their "+
+			"delivery was lost); %d attempts were not accepted, %d were redeliveries",
+		o.Pushes,
+		o.Ours,
+		o.Theirs,
+		o.Again,
+		o.Refused,
+		o.Redelivered,
+	)
 }
 
 // Await waits until each push has run and is reported, and returns what contradicts that each ran
@@ -83,37 +98,42 @@ func (b *Beside) judge(ctx context.Context) (o Outcome, err error) {
 	}
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for sha, p := range b.pushes {
-		o.Pushes++
-		if len(runs[sha]) != 1 {
-			add("%s of %s (delivery %s) has %d PipelineRuns", sha, p.repo, p.guid, len(runs[sha]))
-			continue
-		}
-		run := runs[sha][0]
-		if _, ours := run.GetLabels()[plumbline.InstallationLabel]; ours {
-			o.Ours++
-		} else {
-			o.Theirs++
-		}
-		if problem := mixed(run); problem != "" {
-			add("PipelineRun %s/%s %s", run.GetNamespace(), run.GetName(), problem)
-		}
-		if problem := b.untrue(p.repo, sha); problem != "" {
-			add("%s of %s: %s", sha, p.repo, problem)
-		}
-	}
-	if len(list.Items) != len(b.pushes) {
-		add("%d PipelineRuns for %d pushes", len(list.Items), len(b.pushes))
-	}
+	lost := map[string]bool{} // the answer to an attempt of these deliveries
 	for _, d := range b.forge.Deliveries() {
+		lost[d.GUID] = lost[d.GUID] || d.StatusCode == 0
 		if d.StatusCode/100 != 2 {
 			o.Refused++
 		}
 		if d.Redelivery {
 			o.Redelivered++
 		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for sha, p := range b.pushes {
+		o.Pushes++
+		if n := b.accepted[p.guid]; n > 1 && lost[p.guid] && len(runs[sha]) == n {
+			o.Again += n - 1
+		} else if len(runs[sha]) != 1 {
+			add("%s of %s (delivery %s) has %d PipelineRuns", sha, p.repo, p.guid, len(runs[sha]))
+			continue
+		}
+		for _, run := range runs[sha] {
+			if _, ours := run.GetLabels()[plumbline.InstallationLabel]; ours {
+				o.Ours++
+			} else {
+				o.Theirs++
+			}
+			if problem := mixed(run); problem != "" {
+				add("PipelineRun %s/%s %s", run.GetNamespace(), run.GetName(), problem)
+			}
+		}
+		if problem := b.untrue(p.repo, sha, len(runs[sha])); problem != "" {
+			add("%s of %s: %s", sha, p.repo, problem)
+		}
+	}
+	if len(list.Items) != len(b.pushes)+o.Again {
+		add("%d PipelineRuns for %d pushes", len(list.Items), len(b.pushes))
 	}
 	return o, errors.Join(problems[:min(len(problems), 20)]...)
 }
@@ -141,15 +161,16 @@ func mixed(run unstructured.Unstructured) string {
 	return ""
 }
 
-// untrue returns why the check of a commit does not say how its PipelineRun ended, "" if it does.
-func (b *Beside) untrue(repo, sha string) string {
+// untrue returns why the checks of a commit do not say how its PipelineRuns ended, "" if they do.
+func (b *Beside) untrue(repo, sha string, runs int) string {
 	checks := b.forge.ChecksFor(repo, sha)
 	want := "success"
 	if fails(repo) {
 		want = "failure"
 	}
-	if len(checks) != 1 || checks[0].Conclusion != want {
-		return fmt.Sprintf("%d checks, want one that says %s: %+v", len(checks), want, checks)
+	other := func(c forge.CheckRun) bool { return c.Conclusion != want }
+	if len(checks) == 0 || len(checks) > runs || slices.ContainsFunc(checks, other) {
+		return fmt.Sprintf("%d checks of %d runs, want all to say %s: %+v", len(checks), runs, want, checks)
 	}
 	return ""
 }

@@ -64,10 +64,13 @@ func (s *service) Head(_ context.Context, e *v1alpha1.GitEventSpec) (git.Head, e
 func (s *service) Files(context.Context, string, string) ([]git.File, error) { return s.files, nil }
 func (s *service) File(context.Context, string, string) ([]byte, error)      { return nil, nil }
 func (s *service) DefaultBranch(context.Context) (string, error)             { return "", nil }
-func (s *service) FileAt(context.Context, string) ([]byte, error)            { return nil, nil }
-func (s *service) CanWrite(context.Context, string) (bool, error)            { return true, nil }
-func (s *service) Member(context.Context, string) (bool, error)              { return true, nil }
-func (s *service) InTeam(context.Context, string, string) (bool, error)      { return true, nil }
+func (s *service) FileAt(context.Context, string, ...v1alpha1.Project) ([]byte, error) {
+	return nil, nil
+}
+func (s *service) Covered(context.Context) ([]v1alpha1.Project, error)  { return nil, nil }
+func (s *service) CanWrite(context.Context, string) (bool, error)       { return true, nil }
+func (s *service) Member(context.Context, string) (bool, error)         { return true, nil }
+func (s *service) InTeam(context.Context, string, string) (bool, error) { return true, nil }
 func (s *service) RootFiles(context.Context, ...string) (map[string][]byte, error) {
 	return nil, nil
 }
@@ -111,7 +114,7 @@ func (s *service) Put(_ context.Context, _ git.Head, _ string, c status.Check, _
 }
 
 func (*service) RevokeToken(context.Context, string) error { return nil }
-func (s *service) CloneToken(context.Context, map[string]string) (provider.Token, error) {
+func (s *service) CloneToken(context.Context, map[string]string, ...v1alpha1.Project) (provider.Token, error) {
 	return provider.Token{Value: "token", ExpiresAt: time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)}, nil
 }
 

@@ -70,7 +70,7 @@ func (w *planner) kind() delivery.Kind {
 	switch {
 	case w.column != nil:
 		return *w.column
-	case w.given("push"):
+	case w.given("push"), w.given("incoming"):
 		return delivery.Pushed
 	case w.given("tag"):
 		return delivery.Tagged
@@ -192,6 +192,9 @@ func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *deli
 		return tree.CheckRef(ctx, "refs/tags/", e.Base)
 	}
 	e.Base = w.push
+	if w.incoming != "" {
+		e.Base = cmp.Or(w.push, tree.Branch)
+	}
 	if w.column != nil {
 		e.Base = cmp.Or(w.push, e.DefaultBranch)
 	}

@@ -33,7 +33,7 @@ type answer struct {
 }
 
 // headline matches the line that says which event was planned.
-var headline = regexp.MustCompile(`^(?:Pull request|Push of|Comment "|Label|Closing of|Merge queue) ?.*\n`)
+var headline = regexp.MustCompile(`^(?:Pull request|Push of|Comment "|Label|Closing of|Merge queue|Request to) ?.*\n`)
 
 func plumb(ctx context.Context, dir, in string, args ...string) answer {
 	var out, said, shown bytes.Buffer

@@ -28,7 +28,7 @@ const currentBranch = "the current branch"
 // flags are those of plumb plan.
 type flags struct {
 	// What describes the event.
-	push, tag, base, head, sender, author, url, service string
+	push, tag, incoming, base, head, sender, author, url, service string
 	// comments is one at most.
 	comments, labels, changed []string
 	number                    int64
@@ -86,8 +86,8 @@ func (w *planner) check(args []string) error {
 // checkEvent refuses flags that describe two events.
 func (w *planner) checkEvent() error {
 	var kinds []string
-	for _, name := range []string{"push", "tag", "label", "comment"} {
-		if w.given(name) {
+	for _, name := range []string{"push", "tag", "label", "comment", "incoming"} {
+		if w.given(name) && !(name == "push" && w.given("incoming")) { // the branch of the request
 			kinds = append(kinds, "--"+name)
 		}
 	}
@@ -104,7 +104,7 @@ func (w *planner) checkEvent() error {
 		return err
 	}
 	return w.checkEmpty(
-		"base", "head", "push", "tag", "sender", "author", "url", "provider", "payload", "headers", "delivery",
+		"base", "head", "push", "tag", "incoming", "sender", "author", "url", "provider", "payload", "headers", "delivery",
 	)
 }
 
@@ -113,8 +113,10 @@ func (w *planner) checkBranches() error {
 	branch := w.anyGiven("base", "head")
 	switch {
 	case w.matrix:
-	case w.given("author") && w.anyGiven("push", "tag") != "":
+	case w.given("author") && w.anyGiven("push", "tag", "incoming") != "":
 		return errors.New("--author is that of a pull request, and a push and a tag have none: --sender pushes them")
+	case w.given("incoming") && branch != "":
+		return fmt.Errorf("%s is a branch of a pull request: --incoming NAME --push=main is a request for main", branch)
 	case w.given("push") && branch != "":
 		return fmt.Errorf("%s is a branch of a pull request, and --push is a push: --push=main is a push to main", branch)
 	case w.given("tag") && branch != "":
@@ -128,7 +130,19 @@ func (w *planner) checkBranches() error {
 // checkRecorded refuses half a delivery, and a delivery together with flags that describe an event.
 func (w *planner) checkRecorded() error {
 	recorded := w.anyGiven("payload", "headers")
-	describes := w.anyGiven("push", "tag", "label", "comment", "base", "head", "sender", "author", "url", "provider")
+	describes := w.anyGiven(
+		"push",
+		"tag",
+		"incoming",
+		"label",
+		"comment",
+		"base",
+		"head",
+		"sender",
+		"author",
+		"url",
+		"provider",
+	)
 	switch {
 	case recorded != "" && describes != "":
 		return fmt.Errorf(

@@ -146,6 +146,7 @@ func (w *planner) plan(
 	if err := w.complete(ctx, files, event.URL); err != nil {
 		return nil, err
 	}
+	w.asIncoming(event.Spec)
 	repository := files.Repository
 	event.Spec.Repository = v1alpha1.RepositoryReference{
 		Namespace: repository.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
@@ -178,7 +179,8 @@ func (w *planner) plan(
 		request.Web = web.New(web.Options{UserAgent: "plumbline/" + w.Version})
 	}
 	if event.Foreign {
-		w.note("the delivery is not from the GitHub App; in a cluster, Plumbline takes GitHub's deliveries from its App only")
+		w.note("the delivery is not from the GitHub App; in a cluster, Plumbline takes it only if the Repository names a " +
+			"token and a webhook secret (git_provider)")
 	}
 	result, err := planning.Make(ctx, request)
 	if err != nil {
@@ -191,6 +193,15 @@ func (w *planner) plan(
 		return nil, err
 	}
 	return report, report.Judge(ctx)
+}
+
+// asIncoming makes the push a request to /incoming for its branch, if one is asked about.
+func (w *planner) asIncoming(spec *v1alpha1.GitEventSpec) {
+	if w.incoming == "" {
+		return
+	}
+	spec.EventType, spec.Sender, spec.Before = v1alpha1.EventIncoming, v1alpha1.EventIncoming, ""
+	spec.Incoming = &v1alpha1.Incoming{Pipeline: w.incoming}
 }
 
 // complete adds the settings that the event needs.

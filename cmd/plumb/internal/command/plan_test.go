@@ -40,6 +40,13 @@ func TestPlan(t *testing.T) {
 			"build yes on-event includes push; on-target-branch [refs/tags/v*] matches refs/tags/v1", "deploy no", "docs no",
 			"ready no",
 		}},
+		"a request to /incoming": {args: []string{"--incoming", "docs", "--push=main"}, want: []string{
+			"build no the command does not name it", "deploy no", "docs yes a request to /incoming asks for it by its name",
+			"ready no",
+		}},
+		"a request to /incoming for this branch": {args: []string{"--incoming", "build"}, want: []string{
+			"build yes a request to /incoming asks for it by its name", "deploy no", "docs no", "ready no",
+		}},
 		"a label": {args: []string{"--label=ready"}, want: []string{"build no", "deploy no", "docs no", "ready yes"},
 			assumed: "Assumed: dev may write to the repository, so no approval is needed.\n"},
 		"another label": {args: []string{"--label=ready", "--label", "other"},

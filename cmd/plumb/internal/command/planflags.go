@@ -71,6 +71,8 @@ func (w *planner) defineEvent(f *pflag.FlagSet) {
 	f.StringVar(&w.push, "push", "",
 		"instead of a pull request, a push to a branch: --push`[=branch]` (default: the current branch)")
 	f.Lookup("push").NoOptDefVal = currentBranch
+	f.StringVar(&w.incoming, "incoming", "",
+		"a request to /incoming for the pipeline of this `name`, for the branch of --push; --param sets its params")
 	f.StringVar(&w.tag, "tag", "", "a push of the tag with this `name`, at the current commit")
 	f.StringArrayVar(&w.labels, "label", nil, "a `label` is added to the pull request; of several, the last one is new")
 	f.StringArrayVar(&w.comments, "comment", nil, "a user writes this `text` on the pull request")

@@ -48,8 +48,8 @@ type Event struct {
 	URL string
 	// Ignored is the reason why the delivery never starts a pipeline. Spec is nil then.
 	Ignored string
-	// Foreign is true if the receiver would refuse the delivery: it comes from a GitHub webhook
-	// that is not the App's.
+	// Foreign is true for a delivery of a GitHub webhook that is not the App's: the receiver accepts
+	// it only for a Repository that names a token and a webhook secret.
 	Foreign bool
 }
 

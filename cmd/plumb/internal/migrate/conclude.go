@@ -77,7 +77,7 @@ func (f *Finish) newConcluder(ctx context.Context, pac *PaC) (*concluder, error)
 	}
 	login.Cache = paclisters.NewRepositoryLister(known)
 	c.pool = credentials.New(login)
-	c.claims, err = f.Migration.claims(ctx)
+	c.claims, err = f.claims(ctx)
 	return c, err
 }
 
@@ -145,11 +145,11 @@ func (c *concluder) eventOf(
 	name := run.Namespace + "/" + said[pipelinesascode.Repository]
 	repository := c.repositories[name]
 	if repository == nil || !v1alpha1.SameURL(repository.Spec.URL, said[pipelinesascode.RepoURL]) {
-		return nil, fmt.Errorf("Repository %s is gone or has another URL now, and with it the right to report", name)
+		return nil, fmt.Errorf("no right to report: Repository %s is gone or has another URL now", name)
 	}
 	claim, own := claimOf(c.claims, repository)
 	if !own {
-		return nil, fmt.Errorf("Plumbline does not serve Repository %s: see kubectl -n %s describe repository %s",
+		return nil, fmt.Errorf("not served: Repository %s: see kubectl -n %s describe repository %s",
 			name, repository.Namespace, repository.Name)
 	}
 	service := said[pipelinesascode.GitProvider]

@@ -10,18 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
-	"github.com/plumbline-ci/plumbline/pkg/config"
-	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
 // Namespaces moves namespaces to Plumbline, or back.
@@ -72,6 +68,13 @@ func (n *Namespaces) Run(ctx context.Context) error {
 	if err := n.awaitClaims(ctx); err != nil {
 		return err
 	}
+	return n.after(ctx, cm, repositories)
+}
+
+// after says what the move has left to do.
+func (n *Namespaces) after(
+	ctx context.Context, cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository,
+) error {
 	if n.Back {
 		n.say("Pipelines-as-Code serves %s again. Plumbline finishes what it has recorded: kubectl -n %s get gitevents",
 			strings.Join(n.Names, ", "), n.Namespace)
@@ -153,75 +156,27 @@ func (n *Namespaces) choose(
 	n.Names = slices.Compact(slices.Sorted(slices.Values(n.Names)))
 	var wrong []error
 	for _, name := range n.Names {
-		if name == n.Namespace {
-			wrong = append(wrong, fmt.Errorf("namespace %s is Plumbline's own, which it always serves", name))
-			continue
-		}
-		if n.Back && slices.Contains(listed, name) {
-			continue // also if its Repositories, or itself, were deleted
-		}
-		if len(repositories[name]) > 0 {
-			continue
-		}
-		_, err := n.Cluster.Kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			wrong = append(wrong, fmt.Errorf("namespace %s does not exist: check its name", name))
-		case err != nil && !apierrors.IsForbidden(err):
-			return kube.Failed("reading namespace "+name, err)
-		default:
-			wrong = append(wrong, fmt.Errorf("namespace %s has no Repository with a URL, so there is nothing to move", name))
+		gone := n.Back && slices.Contains(listed, name) // its Repositories, or itself, may have been deleted
+		if name == n.Namespace || !gone && len(repositories[name]) == 0 {
+			wrong = append(wrong, n.wrong(ctx, name))
 		}
 	}
 	return errors.Join(wrong...)
 }
 
-// entries splits serve-namespaces.
-func entries(value string) []string {
-	return strings.FieldsFunc(
-		value,
-		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r' },
-	)
-}
-
-// edit returns serve-namespaces after the move.
-func (n *Namespaces) edit(value string) (string, error) {
-	what := fmt.Sprintf("%s of ConfigMap %s/%s", keyNamespaces, n.Namespace, n.ConfigMap)
-	served := func(value string) (config.Namespaces, error) {
-		settings, err := config.New(map[string]string{keyNamespaces: value})
-		if err != nil {
-			return config.Namespaces{}, fmt.Errorf("%s is not valid: %w", what, err)
-		}
-		return settings.Namespaces, nil
+// wrong says why a namespace cannot move.
+func (n *Namespaces) wrong(ctx context.Context, name string) error {
+	if name == n.Namespace {
+		return fmt.Errorf("namespace %s is Plumbline's own, which it always serves", name)
 	}
-	before, err := served(value)
-	if err != nil {
-		return "", err
+	_, err := n.Cluster.Kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("namespace %s does not exist: check its name", name)
+	case err != nil && !apierrors.IsForbidden(err):
+		return kube.Failed("reading namespace "+name, err)
 	}
-	list := entries(value)
-	if !slices.Contains(list, n.Namespace) { // an empty list means every namespace
-		list = append([]string{n.Namespace}, list...)
-	}
-	for _, name := range n.Names {
-		switch {
-		case n.Back:
-			list = slices.DeleteFunc(list, func(entry string) bool { return entry == name })
-		case !before.Serve(name):
-			list = append(list, name)
-		}
-	}
-	result := strings.Join(list, ", ")
-	after, err := served(result)
-	if err != nil {
-		return "", err
-	}
-	for _, name := range n.Names {
-		if after.Serve(name) == n.Back {
-			return "", fmt.Errorf("%s has an entry with * or ! that decides about namespace %s: %q. Name each namespace instead",
-				what, name, value)
-		}
-	}
-	return result, nil
+	return fmt.Errorf("namespace %s has no Repository with a URL, so there is nothing to move", name)
 }
 
 // rights returns the rights that Run uses after it has read the ConfigMap, PaC's Deployments and
@@ -248,82 +203,4 @@ func (n *Namespaces) rights() []authorizationv1.ResourceAttributes {
 		}
 	}
 	return all
-}
-
-// move changes serve-namespaces.
-func (n *Namespaces) move(ctx context.Context) error {
-	changed, err := n.change(ctx, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-		value, err := n.edit(cm.Data[keyNamespaces])
-		if err != nil || slices.Equal(entries(value), entries(cm.Data[keyNamespaces])) {
-			return nil, err
-		}
-		return map[string]*string{keyNamespaces: &value}, nil
-	})
-	if err != nil {
-		return err
-	}
-	if changed {
-		n.say("ConfigMap %s/%s: %s was changed", n.Namespace, n.ConfigMap, keyNamespaces)
-	}
-	return nil
-}
-
-// left lists PaC's unfinished runs in the namespaces, and cancels or awaits them if that is wanted.
-func (n *Namespaces) left(ctx context.Context) error {
-	runs, err := n.unfinished(ctx, n.Names...)
-	if err != nil || len(runs) == 0 {
-		return err
-	}
-	n.list("Pipelines-as-Code finishes and reports its own runs", runs)
-	if n.CancelQueued {
-		waiting := slices.DeleteFunc(slices.Clone(runs), func(run *pipelinev1.PipelineRun) bool { return !queued(run) })
-		if err := n.cancel(ctx, waiting, true); err != nil {
-			return err
-		}
-	}
-	if !n.Wait {
-		return nil
-	}
-	return n.awaitRuns(ctx, n.Names...)
-}
-
-// awaitRuns waits until PaC's runs in the namespaces have finished.
-func (m *Migration) awaitRuns(ctx context.Context, namespaces ...string) error {
-	var runs []*pipelinev1.PipelineRun
-	err := m.until(ctx, func(ctx context.Context) (done bool, err error) {
-		runs, err = m.unfinished(ctx, namespaces...)
-		return err == nil && len(runs) == 0, err
-	})
-	if wait.Interrupted(err) && len(runs) > 0 {
-		m.list("Not finished", runs)
-		return fmt.Errorf(
-			"%d runs of Pipelines-as-Code have not finished after %s: run the command again",
-			len(runs),
-			m.Timeout,
-		)
-	}
-	if err == nil {
-		m.say("All runs of Pipelines-as-Code have finished.")
-	}
-	return err
-}
-
-// hooks says which webhooks of GitLab projects are to be changed. Only a user with a token may read
-// where they lead.
-func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository) {
-	first := true
-	for _, name := range n.Names {
-		for _, repository := range repositories[name] {
-			if git := repository.Spec.GitProvider; git == nil || git.Type != gitlab.Name {
-				continue
-			}
-			if first {
-				n.say("Change the URL of these GitLab projects' webhooks to %s, if they lead to Pipelines-as-Code. "+
-					"Until then it serves their events.", receiverURL(cm))
-			}
-			first = false
-			n.say("  %s/-/hooks (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
-				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), repository.Name, name)
-		}
-	}
 }

@@ -175,6 +175,15 @@ func TestNamespaceContinues(t *testing.T) {
 	}
 }
 
+// An empty list would mean every namespace, so the list always has Plumbline's own.
+func TestNamespaceNeverEmptiesTheList(t *testing.T) {
+	e := newMoving(t, app("team-a"))
+	e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "team-a")
+	if err := e.move(back, "team-a"); err != nil || e.data()["serve-namespaces"] != system {
+		t.Errorf("%v: it serves %q", err, e.data()["serve-namespaces"])
+	}
+}
+
 // Another administrator moves another namespace between the read and the patch.
 func TestNamespaceKeepsAnotherMove(t *testing.T) {
 	e := newMoving(t, app("team-a"), app("team-b"))
@@ -184,6 +193,10 @@ func TestNamespaceKeepsAnotherMove(t *testing.T) {
 			return false, nil, nil
 		}
 		once = false
+		sent, _ := a.(clienttesting.PatchAction)
+		if sent == nil || !strings.Contains(string(sent.GetPatch()), `"resourceVersion"`) {
+			t.Errorf("%v is not for one version", a)
+		}
 		_ = e.kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: "plumbline"},
 			Data:       map[string]string{"pipelines-as-code-url": pacURL, "serve-namespaces": "plumbline, team-b"},

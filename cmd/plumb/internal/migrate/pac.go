@@ -70,7 +70,7 @@ func FindPaC(ctx context.Context, c *kube.Cluster) (*PaC, error) {
 		pac.Namespace = namespaces[0]
 		return pac, nil
 	}
-	return nil, fmt.Errorf("Deployments of Pipelines-as-Code are in the namespaces %s: "+
+	return nil, fmt.Errorf("several installations of Pipelines-as-Code, in the namespaces %s: "+
 		"delete those of the installation that is not used", strings.Join(namespaces, ", "))
 }
 

@@ -43,8 +43,10 @@ func newLocal(r Request) *local { return &local{Request: r, files: map[string]gi
 
 func (l *local) sources() plan.Sources {
 	s := plan.Sources{
-		Source: l, History: l, Access: l, Addresses: l, Web: notFetched{},
-		Missing: func(string) time.Duration { return time.Hour }, // without credentials a 404 says nothing
+		Source: l, History: l, Access: l, Remote: plan.Remote{
+			Addresses: l, Web: notFetched{},
+			Missing: func(string) time.Duration { return time.Hour }, // without credentials a 404 says nothing
+		},
 		Delivery: plan.Delivery{
 			Payload: l.payload,
 			Comment: func(context.Context) (string, error) { return l.Spec.Comment.Body, nil },

@@ -55,6 +55,8 @@ func subject(result *planning.Result) string {
 	case spec.Comment != nil:
 		line := text.Shorten(text.FirstLine(spec.Comment.Body, len(spec.Comment.Body)), maxComment, text.Runes)
 		return fmt.Sprintf("Comment %q on %s", line, cmp.Or(pull, fmt.Sprintf("commit %.8s of %s", spec.SHA, target)))
+	case spec.Incoming != nil:
+		return fmt.Sprintf("Request to /incoming for %s on %s", spec.Incoming.Pipeline, target)
 	case spec.EventType == match.LabelEvent:
 		label := ""
 		if labels := spec.PullRequest.Labels; len(labels) > 0 {

@@ -34,6 +34,19 @@ type Service struct {
 	Token, Webhook SecretKey
 }
 
+// HasWebhook reports whether the Repository names a token and a webhook secret. Then its webhook is
+// served, and no App.
+func (s Service) HasWebhook() bool { return s.Token.Name != "" && s.Webhook.Name != "" }
+
+// OnGitHub reports whether the Repository says that it is on GitHub, or its URL does.
+func (r *Repository) OnGitHub() bool {
+	if r.Spec.GitProvider != nil && r.Spec.GitProvider.Type != "" {
+		return r.Spec.GitProvider.Type == "github"
+	}
+	u, err := url.Parse(r.Spec.URL)
+	return err == nil && strings.EqualFold(u.Hostname(), "github.com")
+}
+
 // CommentsOff reports whether results on GitLab are not written as comments. The Repository's own
 // settings come before those of the global one, which may be nil.
 func CommentsOff(own, global *Repository) bool {

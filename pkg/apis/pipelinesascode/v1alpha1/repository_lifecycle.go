@@ -32,6 +32,9 @@ const (
 	// RepositoryPolicy means that the Git service shows the teams of settings.policy that events
 	// have asked for. It is not part of Ready, and absent if there never was a problem.
 	RepositoryPolicy apis.ConditionType = "Policy"
+	// RepositoryToken means that the token that the Repository names does not expire soon. It is not
+	// part of Ready, and absent if there never was such a token.
+	RepositoryToken apis.ConditionType = "Token"
 	// RepositorySlots means that no run has held a slot of the concurrency_limit for more than an
 	// hour. It is not part of Ready, and absent if there never was such a run.
 	RepositorySlots apis.ConditionType = "Slots"
@@ -105,7 +108,8 @@ func (w Writer) Signed(condition apis.ConditionType) bool {
 // already have marked the URL as served.
 func (w Writer) Withdraw(reason, message string, claimed bool) {
 	for _, condition := range []apis.ConditionType{
-		RepositorySettings, RepositoryBudget, RepositoryWebhookSecret, RepositoryWebhook, RepositoryPolicy, RepositorySlots,
+		RepositorySettings, RepositoryBudget, RepositoryWebhookSecret, RepositoryWebhook, RepositoryPolicy, RepositoryToken,
+		RepositorySlots,
 	} {
 		if w.Signed(condition) {
 			delete(w.repository.Status.Annotations, writerOf(condition))

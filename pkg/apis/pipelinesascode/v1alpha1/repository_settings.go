@@ -4,8 +4,10 @@ package v1alpha1
 
 // Settings changes how the repository's events are handled.
 type Settings struct {
-	// Not acted on by Plumbline. In Pipelines-as-Code: other repositories that the token of a run
-	// may read.
+	// Other repositories at GitHub that the token of a run reaches, and whose Tasks and Pipelines
+	// may be referred to: globs of owner/repo, each of which must match the URL of a Repository of
+	// this namespace. The administrator allows such lists in secret-github-app-token-scoped of the
+	// ConfigMap plumbline. Runs of forks and of approved commits do not get them.
 	// +optional
 	GithubAppTokenScopeRepos []string `json:"github_app_token_scope_repos,omitempty"`
 	// Permissions at GitHub that the token of a run gets in addition to reading the repository:
@@ -161,7 +163,8 @@ type CommentSettings struct {
 	// Whether results are written as comments where the Git service accepts no status, which is on
 	// GitLab's merge requests from forks. "disable_all" writes none, and the results are then shown
 	// nowhere. Empty and "update" write one comment for each pipeline and edit it. On GitHub an App
-	// reports results with checks. Unless it is "disable_all", errors in the files of .tekton are
+	// reports results with checks. Without an App, the comments have the tasks and logs of results,
+	// which are commit statuses. Unless it is "disable_all", errors in the files of .tekton are
 	// listed in one comment on the pull request. "on_failure" (not in Pipelines-as-Code) also lists
 	// the failed pipelines of a pull request in one comment. Commands are answered in any case.
 	// +optional

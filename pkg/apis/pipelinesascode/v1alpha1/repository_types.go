@@ -95,7 +95,8 @@ type GitProvider struct {
 	// +optional
 	Secret *Secret `json:"secret,omitempty"`
 	// The key of a Secret that has the webhook's secret token. The default of key is
-	// webhook.secret.
+	// webhook.secret. On GitHub, a Repository that names it and secret is served by its webhook and
+	// not by the GitHub App.
 	// +optional
 	WebhookSecret *Secret `json:"webhook_secret,omitempty"`
 }

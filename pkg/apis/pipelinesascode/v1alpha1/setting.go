@@ -38,11 +38,6 @@ func UnservedFields() []Setting {
 			Instead:   "github and gitlab are served; events of gitea, forgejo, bitbucket-cloud and bitbucket-datacenter start nothing",
 		},
 		{
-			Name:      fieldScopeRepos,
-			Treatment: Unserved,
-			Instead:   "the token of a run reads the event's repository only",
-		},
-		{
 			Name:      fieldTokenRotation,
 			Treatment: Unserved,
 			Instead:   "renew the token yourself, with GitLab's API or its settings",
@@ -54,7 +49,6 @@ func UnservedFields() []Setting {
 }
 
 const (
-	fieldScopeRepos    = "settings.github_app_token_scope_repos"
 	fieldTokenRotation = "settings.gitlab.token_auto_rotation"
 	fieldForgejo       = "settings.forgejo"
 	fieldAI            = "settings.ai"

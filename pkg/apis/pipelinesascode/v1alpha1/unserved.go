@@ -32,6 +32,12 @@ func (s *RepositorySpec) IgnoredFields() []string {
 		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
 			s.Settings != nil &&
 			len(s.Settings.RunTokenPermissions) > 0
+		set["settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
+			s.Settings != nil &&
+			len(s.Settings.GithubAppTokenScopeRepos) > 0
+		set["settings.run_token_permissions (the token of git_provider is what its owner made it)"] =
+			git.Type == "github" && git.Secret != nil && git.WebhookSecret != nil && s.Settings != nil &&
+				len(s.Settings.RunTokenPermissions) > 0
 		set["git_provider.type: "+git.Type] = !served(git.Type)
 	}
 	var all []string
@@ -49,7 +55,6 @@ func (s *Settings) ignoredFields(set map[string]bool) {
 	if s == nil {
 		return
 	}
-	set[fieldScopeRepos] = len(s.GithubAppTokenScopeRepos) > 0
 	set[fieldAI] = s.AIAnalysis != nil
 	set[fieldForgejo] = s.Forgejo != nil && *s.Forgejo != ForgejoSettings{}
 	if s.Gitlab != nil {

@@ -22,11 +22,14 @@ func TestNotActedOn(t *testing.T) {
 		`{"git_provider":{"type":"gitlab"},"settings":{"run_token_permissions":{"issues":"write"}}}`: {
 			"settings.run_token_permissions (GitLab's tokens are what their owner made them)",
 		},
+		`{"git_provider":{"type":"gitlab"},"settings":{"github_app_token_scope_repos":["a/b"]}}`: {
+			"settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)",
+		},
 		`{"settings":{"run_token_permissions":{"issues":"write"}}}`: nil,
 		`{"git_provider":{"type":"gitea"}}`:                         {"git_provider.type: gitea"},
 		`{"settings":{"github_app_token_scope_repos":["a/b"],"ai":{"enabled":true},"github":{"comment_strategy":"update"},
 			"forgejo":{"user_agent":"x"},"gitlab":{"comment_strategy":"update","token_auto_rotation":true}}}`: {
-			"settings.ai", "settings.forgejo", "settings.github_app_token_scope_repos", "settings.gitlab.token_auto_rotation",
+			"settings.ai", "settings.forgejo", "settings.gitlab.token_auto_rotation",
 		},
 	} {
 		var spec RepositorySpec

@@ -103,7 +103,7 @@ type object struct {
 
 // unpatched returns the PipelineRuns that do not carry what they should.
 func (s *Step) unpatched(a *attempt.Attempt) (objects []object) {
-	service, known := s.Providers[a.Event.Spec.Provider]
+	service, known := provider.For(s.Providers, &a.Event.Spec)
 	if !known { // and so nothing reports
 		return nil
 	}

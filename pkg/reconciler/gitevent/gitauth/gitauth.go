@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
@@ -40,12 +41,15 @@ const (
 // Secrets writes the secrets.
 type Secrets struct {
 	client   corev1client.SecretsGetter
+	scope    scope.Resolver
 	unplaced *unplaced
 	made     *made
 }
 
 // New returns a Secrets that has minted nothing yet.
-func New(client corev1client.SecretsGetter) Secrets { return Secrets{client, &unplaced{}, &made{}} }
+func New(client corev1client.SecretsGetter, others scope.Resolver) Secrets {
+	return Secrets{client, others, &unplaced{}, &made{}}
+}
 
 // Clear forgets which secrets this process has created: another process leads now, and may write
 // them.

@@ -5,6 +5,7 @@ package gitauth
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,8 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/authz"
+	"github.com/plumbline-ci/plumbline/pkg/authz/scope"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -53,15 +56,15 @@ func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 			repository.Name,
 		)
 	}
-	permissions, err := permissionsOf(ctx, a, repository)
+	granted, err := s.mayOf(ctx, a, repository, client)
 	if err != nil {
 		return Grant{}, err
 	}
-	key := place{a.Event.UID, run.Secret, fmt.Sprint(permissions)}
+	key := place{a.Event.UID, run.Secret, granted.String()}
 	if token, found := s.unplaced.get(key, a.Clock.Now()); found {
 		return Grant{repository, token}, nil
 	}
-	token, err := client.CloneToken(ctx, permissions)
+	token, err := client.CloneToken(ctx, granted.permissions, granted.others...)
 	if err != nil {
 		return Grant{}, fmt.Errorf("minting a token for the run: %w", err)
 	}
@@ -84,39 +87,50 @@ func owner(ctx context.Context, a *attempt.Attempt) (*pacv1alpha1.Repository, er
 	return repository, err
 }
 
-// permissionsOf returns the permissions of the tokens of the event's runs. Permissions beyond
-// reading, which the Repository asks for, are only for the repository's own code, whether the Git
-// service, a command or a button has started the run. A fork's code and a commit that needed an
-// approval only read.
-func permissionsOf(
+// may says what the token of a run may do.
+type may struct {
+	permissions config.Permissions
+	others      []v1alpha1.Project
+}
+
+// String identifies it.
+func (m may) String() string {
+	text := fmt.Sprint(m.permissions)
+	for _, other := range m.others {
+		text += fmt.Sprint(" ", other.ID)
+	}
+	return text
+}
+
+// mayOf returns what the tokens of the event's runs may do. Permissions beyond reading, which the
+// Repository requests, and other repositories are only for the repository's own code.
+func (s Secrets) mayOf(
 	ctx context.Context,
 	a *attempt.Attempt,
 	repository *pacv1alpha1.Repository,
-) (config.Permissions, error) {
+	client *provider.Client,
+) (may, error) {
 	reading, _ := a.Config.RunToken(nil)
-	if !ownCode(a.Event) || len(a.Config.RunPermissions) == 0 { // no run gets more, so no call is needed
-		return reading, nil
+	granted := may{permissions: reading}
+	if !authz.OwnCode(a.Event) {
+		return granted, nil
 	}
 	merged, err := a.Git.WithGlobal(ctx, repository)
-	if err != nil || merged.Spec.Settings == nil {
-		return reading, err
+	if err != nil {
+		return granted, err
 	}
-	granted, _ := a.Config.RunToken(merged.Spec.Settings.RunTokenPermissions)
-	return granted, nil
-}
-
-// ownCode reports whether an event runs a commit of the repository itself that needed no approval.
-// The record of a comment or a re-run does not have the head repository of its pull request, so the
-// plan has it.
-func ownCode(event *v1alpha1.GitEvent) bool {
-	spec, plan := &event.Spec, event.Status.Plan
-	switch {
-	case plan == nil || plan.Approval != nil:
-		return false
-	case spec.Comment != nil || spec.Rerun != nil:
-		return plan.OwnHead || event.GitRef() != ""
+	if settings := merged.Spec.Settings; settings != nil {
+		granted.permissions, _ = a.Config.RunToken(settings.RunTokenPermissions)
 	}
-	return spec.PullRequest == nil || spec.PullRequest.HeadProjectID == spec.Project.ID
+	others, skipped, err := s.scope.Others(ctx, scope.Request{
+		Event: &a.Event.Spec, Repository: merged, Config: a.Config,
+		Writes: !maps.Equal(granted.permissions, reading), Covered: client.Covered,
+	})
+	granted.others = others
+	if says := scope.Skipped(skipped); says != "" {
+		a.Waits.WarningEvent(reasonNotCovered, says)
+	}
+	return granted, err
 }
 
 // own returns the token if it was minted for the run, else "".
@@ -153,9 +167,9 @@ func (g Grant) renewAt(now time.Time) *metav1.Time {
 
 // place is where a token is to be written, and what it may do.
 type place struct {
-	event       types.UID
-	secret      string
-	permissions string
+	event  types.UID
+	secret string
+	may    string
 }
 
 // unplaced has the tokens that no secret has yet, as far as this process knows.

@@ -33,8 +33,13 @@ type Step struct {
 	// Tekton reads PipelineRuns of Pipelines-as-Code, live, for /retest, /ok-to-test and /cancel.
 	Tekton tektonv1.PipelineRunsGetter
 	// Version is written to the version label of PipelineRuns.
-	Version       string
-	Owners        Owners
+	Version string
+	Owners  Owners
+	// OwnAddresses reads web addresses for the repository's own code (plan.Sources has the
+	// contract).
+	OwnAddresses func(*attempt.Attempt, *pacv1alpha1.Repository, *provider.Client) interface {
+		FileAt(ctx context.Context, address string) ([]byte, error)
+	}
 	Metrics       *metrics.Metrics
 	Cancellations Closings
 	// NotFound is what the Git service did not show.
@@ -110,13 +115,16 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	}
 	who := s.access(a, client)
 	sources := s.sources(a, client, who)
+	sources.OwnAddresses = s.OwnAddresses(a, repository, client)
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}
 	sources.AcceptLess = met.enough
 	made, err := plan.Make(ctx, s.input(a, repository), sources)
 	if fresh(a) {
-		teams{s.Repositories, a.Event.Namespace}.tell(ctx, repository, who.Teams)
+		conditions := conditions{s.Repositories, a.Event.Namespace}
+		teams{conditions}.tell(ctx, repository, who.Teams)
+		expiry{conditions}.tell(ctx, a, repository)
 	}
 	made.Spec.ReceivedAt = a.Event.Spec.ReceivedAt // the plan has the API server's time (AsRecorded)
 	a.Event.Spec = *made.Spec

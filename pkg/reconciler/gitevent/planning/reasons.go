@@ -7,4 +7,6 @@ const (
 	reasonApprovalRemembered = "ApprovalRemembered"
 	reasonApproved           = "Approved"
 	reasonBadPayload         = "BadPayload"
+	reasonTokenExpires       = "TokenExpires"
+	reasonTokenValid         = "TokenValid"
 )

@@ -26,12 +26,20 @@ type answers struct {
 	a    *attempt.Attempt
 }
 
+// addresses reads web addresses with the event's credentials only.
+type addresses struct{ client *provider.Client }
+
+// FileAt implements references.Addresses.
+func (s addresses) FileAt(ctx context.Context, address string) ([]byte, error) {
+	return s.client.FileAt(ctx, address)
+}
+
 // sources returns the Git service, the cluster and the web as the plan needs them.
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := answers{s, a}
 	return plan.Sources{
-		Source: client, History: client, Addresses: client, Web: s.Web,
-		Access: who, Missing: q.missing, Secret: q.secret,
+		Source: client, History: client, Remote: plan.Remote{Addresses: addresses{client}, Web: s.Web, Missing: q.missing},
+		Access: who, Secret: q.secret,
 		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,

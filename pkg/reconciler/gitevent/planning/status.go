@@ -54,7 +54,7 @@ func planOf(a *attempt.Attempt, made *plan.Plan) *v1alpha1.Plan {
 	if spec := &a.Event.Spec; spec.Incoming != nil && spec.Rerun == nil && spec.Project.ID != 0 {
 		next.Located = &v1alpha1.Located{Project: spec.Project, InstallationID: spec.InstallationID}
 	}
-	next.OwnHead = next.Ref == "" && made.Approval == nil && ownHead(&a.Event.Spec)
+	next.OwnHead = made.Own && ofPull(&a.Event.Spec)
 	next.Approval, next.EndsPending, next.Priority = made.Approval, made.EndsPending, made.Priority
 	next.Cancels, next.Decisions = made.Cancels, slices.Clone(made.Decisions)
 	return next
@@ -69,9 +69,7 @@ func refOf(spec *v1alpha1.GitEventSpec) string {
 	return ""
 }
 
-// ownHead reports whether a comment or a re-run is about a pull request from a branch of the
-// repository itself.
-func ownHead(spec *v1alpha1.GitEventSpec) bool {
-	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil &&
-		spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
+// ofPull reports whether a comment or a re-run is about a pull request.
+func ofPull(spec *v1alpha1.GitEventSpec) bool {
+	return (spec.Comment != nil || spec.Rerun != nil) && spec.PullRequest != nil
 }

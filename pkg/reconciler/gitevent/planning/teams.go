@@ -4,17 +4,12 @@ package planning
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"knative.dev/pkg/logging"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -23,11 +18,7 @@ const reasonTeamsFound = "TeamsFound"
 
 // teams reports in the condition Policy of Repositories which teams of their policies the Git
 // service does not show.
-type teams struct {
-	repositories pacclient.RepositoriesGetter
-	// namespace is Plumbline's own.
-	namespace string
-}
+type teams struct{ conditions }
 
 // tell updates the condition with what an event has learned about teams: what is wrong with each
 // that it has asked for, "" for nothing. No event waits for that. A failed write is logged, and the
@@ -36,49 +27,24 @@ func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, ask
 	if _, needed := verdict(repository, asked); !needed {
 		return
 	}
-	err := t.write(ctx, repository, asked)
-	if fault.Is(err, fault.Conflict) {
-		err = t.write(ctx, repository, asked)
-	}
-	if err != nil {
-		logging.FromContext(ctx).
-			Warnw("condition Policy not written", "repository", repository.Namespace+"/"+repository.Name, "error", err)
-	}
-}
-
-// write reads the Repository live, because its settings may have changed.
-func (t teams) write(ctx context.Context, repository *pacv1alpha1.Repository, asked map[string]string) error {
-	all := t.repositories.Repositories(repository.Namespace)
-	live, err := all.Get(ctx, repository.Name, metav1.GetOptions{})
-	if fault.Gone(err) {
-		return nil
-	}
-	if err != nil {
-		return fault.FromKube(fault.VerbRead, err)
-	}
-	now := live.DeepCopy()
-	now.Spec = repository.Spec // completed by the global one
-	by := live.By(t.namespace)
-	missing, needed := verdict(now, asked)
-	switch {
-	case !needed, by.MustLeave(pacv1alpha1.RepositoryPolicy), live.Generation != repository.Generation:
-		return nil
-	case missing == "":
-		by.MarkTrue(
-			pacv1alpha1.RepositoryPolicy,
-			reasonTeamsFound,
-			"The Git service shows the teams of settings.policy that it was asked for.",
-		)
-	default:
-		by.MarkFalse(pacv1alpha1.RepositoryPolicy, fault.ReasonTeamNotFound, missing)
-	}
-	if _, err := all.UpdateStatus(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return fault.FromKube(
-			fault.VerbUpdate,
-			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err),
-		)
-	}
-	return nil
+	t.update(ctx, repository, pacv1alpha1.RepositoryPolicy, func(live *pacv1alpha1.Repository) (changed bool) {
+		now := live.DeepCopy()
+		now.Spec = repository.Spec // completed by the global one
+		missing, needed := verdict(now, asked)
+		switch {
+		case !needed:
+			return false
+		case missing == "":
+			live.By(t.namespace).MarkTrue(
+				pacv1alpha1.RepositoryPolicy,
+				reasonTeamsFound,
+				"The Git service shows the teams of settings.policy that it was asked for.",
+			)
+		default:
+			live.By(t.namespace).MarkFalse(pacv1alpha1.RepositoryPolicy, fault.ReasonTeamNotFound, missing)
+		}
+		return true
+	})
 }
 
 // verdict returns what the condition must say about missing teams, and whether it must be written.

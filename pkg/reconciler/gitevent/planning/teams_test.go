@@ -37,7 +37,7 @@ func TestMissingTeamSetsTheCondition(t *testing.T) {
 		}
 		return err != nil, nil, err
 	})
-	told := teams{repositories: client.PipelinesascodeV1alpha1(), namespace: "plumbline"}
+	told := teams{conditions{client.PipelinesascodeV1alpha1(), "plumbline"}}
 	step := func(why, status string, most int, settings *pacv1alpha1.Settings, asked map[string]string) {
 		t.Helper()
 		now, err := told.repositories.Repositories("team").Get(t.Context(), "app", metav1.GetOptions{})

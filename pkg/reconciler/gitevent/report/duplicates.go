@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
@@ -36,8 +37,9 @@ func postOf(a *attempt.Attempt, key string) string { return string(a.Event.UID) 
 
 // rules returns those for an event.
 func (s *Step) rules(a *attempt.Attempt) rules {
+	service, _ := provider.For(s.Providers, &a.Event.Spec)
 	return rules{
-		reopens: s.Providers[a.Event.Spec.Provider].Reopens,
+		reopens: service.Reopens,
 		pending: a.Event.Status.Disposition == v1alpha1.DispositionPending,
 	}
 }

@@ -45,7 +45,9 @@ func (s *Step) send(ctx context.Context, service sender, m message) (v1alpha1.Ch
 	if sole && m.check.Conclusion == "" { // little follows after a conclusion, and 10,000 are remembered
 		s.posts.Remember(m.post, id)
 	}
-	next.Accepted, next.Concluded = status.Digest(m.check), m.check.Conclusion != ""
+	digest := status.Digest(m.check)
+	next.Annotated = next.Annotated && next.Accepted == digest
+	next.Accepted, next.Concluded = digest, m.check.Conclusion != ""
 	return next, nil
 }
 

@@ -14,16 +14,16 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
 
-// sourcesLimit is how long annotations are tried. The event is not settled before.
+// sourcesLimit is how long annotations and comments are tried. The event is not settled before.
 const sourcesLimit = 10 * time.Minute
 
-// SendSources sends the source lines that logs name, as annotations of checks that the Git service
-// shows with their conclusion and log. It changes no check. A permanent problem is reported once,
-// and the annotations are given up.
+// SendSources sends what a check has no room for, once the Git service shows the check with its
+// conclusion and log: the source lines that logs name, as annotations, or the result as a comment.
+// It changes no check. A permanent problem is reported once, and the rest is given up.
 func (s *Step) SendSources(ctx context.Context, a *attempt.Attempt) error {
-	due := s.unannotated(a)
-	if len(due) == 0 {
-		return nil
+	due, err := s.unannotated(ctx, a)
+	if len(due) == 0 || err != nil {
+		return err
 	}
 	if err := s.inherit(a, due); err != nil {
 		return err
@@ -43,19 +43,30 @@ func (s *Step) SendSources(ctx context.Context, a *attempt.Attempt) error {
 		}))
 }
 
-// annotated is a check that lacks annotations.
+// annotated is a check that lacks annotations, or a comment if there are no lines.
 type annotated struct {
 	check  status.Check
 	record *v1alpha1.Check
 	lines  []v1alpha1.SourceLine
+	// onlyEdit is true if no comment is created.
+	onlyEdit bool
 }
 
 // unannotated returns the checks that the Git service shows with their logs, but without all of
-// their annotations. Each attempt of a run has its own log, and only the last one has a result.
-func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
-	if !s.Providers[a.Event.Spec.Provider].Annotates {
-		return nil
+// their annotations or without their comment.
+func (s *Step) unannotated(ctx context.Context, a *attempt.Attempt) ([]annotated, error) {
+	switch service, _ := provider.For(s.Providers, &a.Event.Spec); {
+	case service.Annotates:
+		return withLines(a), nil
+	case service.Comments:
+		return uncommented(ctx, a)
 	}
+	return nil, nil
+}
+
+// withLines returns the checks whose logs name source lines. Each attempt of a run has its own log,
+// and only the last one has a result.
+func withLines(a *attempt.Attempt) (due []annotated) {
 	logs := map[string][]v1alpha1.SourceLine{}
 	for i := range a.Event.Status.Runs {
 		run := &a.Event.Status.Runs[i]
@@ -70,13 +81,20 @@ func (s *Step) unannotated(a *attempt.Attempt) (due []annotated) {
 		return nil
 	}
 	for _, check := range a.Desired() {
-		lines, record := logs[check.Key], a.Accepted(check.Key)
-		if lines != nil && record != nil && record.Concluded && !record.Annotated &&
-			record.Accepted == status.Digest(check) {
-			due = append(due, annotated{check, record, lines})
+		if lines := logs[check.Key]; lines != nil {
+			due = append(due, lacking(a, check, lines)...)
 		}
 	}
 	return due
+}
+
+// lacking returns the check if the Git service shows it with its conclusion and nothing else.
+func lacking(a *attempt.Attempt, check status.Check, lines []v1alpha1.SourceLine) []annotated {
+	record := a.Accepted(check.Key)
+	if record == nil || !record.Concluded || record.Annotated || record.Accepted != status.Digest(check) {
+		return nil
+	}
+	return []annotated{{check: check, record: record, lines: lines}}
 }
 
 // inherit records this process as the holder of checks. It returns a wait if another process may
@@ -102,6 +120,9 @@ func (s *Step) annotate(ctx context.Context, a *attempt.Attempt, client *provide
 	}
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	return a.Traced(fenced, v1alpha1.StepSources, func(ctx context.Context) error {
+		if c.lines == nil {
+			return comment(ctx, a, client, c)
+		}
 		return client.Annotate(ctx, c.record.ID, c.check, c.lines)
 	})
 }
@@ -120,7 +141,7 @@ func (s *Step) afterFailure(a *attempt.Attempt, c annotated, err error) error {
 	case f.Class == fault.Operator, fault.Rejected(err),
 		wait != nil && a.Clock.Since(wait.Since.Time) >= sourcesLimit:
 		c.record.Annotated = true
-		a.Waits.WarningEvent(f.Reason, "annotations on source lines are not sent: "+f.Advice())
+		a.Waits.WarningEvent(f.Reason, c.what()+f.Advice())
 		return nil
 	case f.Unknown:
 		return fault.Throttledf(f.Reason, s.late(), "%s", f.Message)

@@ -84,7 +84,8 @@ func (s *Step) Wanted(a *attempt.Attempt, result *v1alpha1.Result) *v1alpha1.Run
 // show annotations.
 func (s *Step) detection(a *attempt.Attempt) config.ErrorDetection {
 	d := a.Config.ErrorDetection
-	d.Detect = d.Detect && s.Providers[a.Event.Spec.Provider].Annotates
+	service, _ := provider.For(s.Providers, &a.Event.Spec)
+	d.Detect = d.Detect && service.Annotates
 	return d
 }
 

@@ -97,7 +97,7 @@ func (c *Closer) Close(ctx context.Context, run *metav1.PartialObjectMetadata) (
 	if event == nil || err != nil {
 		return true, false, err
 	}
-	service, known := c.Providers[event.Spec.Provider]
+	service, known := provider.For(c.Providers, &event.Spec)
 	if !known || c.backsOff(ofRepository(event)) {
 		return true, false, nil
 	}

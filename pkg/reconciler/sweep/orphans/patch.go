@@ -10,13 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // patch repeats the patches of a run that a settled event has given up after an hour of refusals:
 // the id of its check, and that its end was accepted. After each attempt the run backs off like one
 // whose check is not closed (docs/adr/0003).
 func (c *Closer) patch(ctx context.Context, event *v1alpha1.GitEvent, run *metav1.PartialObjectMetadata) error {
-	service, known := c.Providers[event.Spec.Provider]
+	service, known := provider.For(c.Providers, &event.Spec)
 	of := recorded(event, run)
 	if !event.Settled() || event.Status.Unreported || of == nil || !known {
 		return nil

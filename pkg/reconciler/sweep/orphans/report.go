@@ -33,7 +33,7 @@ func (c *Closer) Report(
 	if event == nil || err != nil {
 		return err
 	}
-	service, known := c.Providers[event.Spec.Provider]
+	service, known := provider.For(c.Providers, &event.Spec)
 	namespace := event.Spec.Repository.Namespace
 	if !known || c.backsOff(ofNamespace(namespace)) || c.backsOff(ofRepository(event)) || !may(namespace) {
 		return nil

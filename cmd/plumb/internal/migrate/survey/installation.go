@@ -143,13 +143,13 @@ func (s *surveyor) examine(ctx context.Context, i Installation) (*config.Config,
 		}, "", i.name())
 	}
 	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(i.Namespace).Get(ctx, i.ConfigMap, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return config.Default(), s.unlessForbidden("reading ConfigMap "+i.Namespace+"/"+i.ConfigMap, err)
-	}
-	if err != nil {
+	switch {
+	case err == nil:
+		return s.settings(i, configMap.Data), nil
+	case apierrors.IsNotFound(err):
 		return config.Default(), nil
 	}
-	return s.settings(i, configMap.Data), nil
+	return config.Default(), s.unlessForbidden("reading ConfigMap "+i.Namespace+"/"+i.ConfigMap, err)
 }
 
 // settings reports on each key of a ConfigMap.

@@ -38,7 +38,7 @@ func (d Difference) finding() Finding {
 		f.Remedy = "not known: please report it, with the definition"
 		return f
 	}
-	f.Says += d.Known.Says
+	f.Says += d.Says
 	return f
 }
 

@@ -84,7 +84,7 @@ func Plan(ctx context.Context, e Event) (*Planned, error) {
 		Repository: r, Config: e.Config, Version: e.Version,
 	}
 	made, err := plan.Make(ctx, in, plan.Sources{
-		Source: source, History: trusting{}, Access: trusting{}, Addresses: trusting{}, Web: trusting{},
+		Source: source, History: trusting{}, Access: trusting{}, Remote: plan.Remote{Addresses: trusting{}, Web: trusting{}},
 		Delivery: plan.Delivery{Payload: func(context.Context) ([]byte, error) { return nil, unknown("the payload") }},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
 			return "", unknown("Secret " + ref.Name)

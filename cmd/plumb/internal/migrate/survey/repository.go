@@ -5,13 +5,11 @@ package survey
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
@@ -20,13 +18,13 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
-	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
 const (
 	pageOfFields   = "docs/migration.md#settings-that-do-nothing"
 	pageOfHosts    = "docs/gitlab.md#a-gitlab-in-your-own-network"
 	pageOfGitLab   = "docs/gitlab.md#set-up"
+	pageOfWebhook  = "docs/github.md#without-an-app"
 	pageOfStarting = "docs/migration.md#when-a-pipeline-starts"
 )
 
@@ -181,11 +179,12 @@ func (s *surveyor) fields(m *moving) {
 			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
 		}, m.name(), m.name())
 	}
-	if m.service() == github.Name && !m.byApp() {
+	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {
 		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Page: "docs/migration.md#what-is-not-there-yet",
-			Says:   "GitHub is called with a token, and delivers to a webhook of the repository: only a GitHub App is served",
-			Remedy: "install the App on the repository, and remove git_provider.secret and the webhook",
+			Kind: Blocks, Topic: Repositories, Page: pageOfWebhook,
+			Says: "the GitHub App serves it, and it names a token and a webhook secret: " +
+				"Plumbline serves its webhook, and the App starts nothing for it",
+			Remedy: "remove git_provider.webhook_secret, or make sure that the repository has the webhook",
 		}, m.name(), m.name())
 	}
 }
@@ -200,77 +199,6 @@ func (s *surveyor) reach(m *moving) {
 		Kind: Blocks, Topic: Repositories, Says: "the Git service " + err.Error(),
 		Remedy: "list the host in git-allowed-hosts of ConfigMap plumbline", Page: pageOfHosts,
 	}, m.name(), m.name())
-}
-
-// credentials reports Secrets that events would wait for.
-func (s *surveyor) credentials(ctx context.Context, m *moving) error {
-	if m.service() == gitlab.Name {
-		if err := s.gitlabSecrets(ctx, m); err != nil {
-			return err
-		}
-	}
-	if m.Spec.Params == nil {
-		return nil
-	}
-	for _, param := range *m.Spec.Params {
-		if ref := param.SecretRef; ref != nil {
-			key := pacv1alpha1.SecretKey{Namespace: m.Namespace, Name: ref.Name, Key: ref.Key}
-			if err := s.secretKey(ctx, m, key, "the param "+param.Name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// gitlabSecrets reports the Secrets of a project at GitLab.
-func (s *surveyor) gitlabSecrets(ctx context.Context, m *moving) error {
-	service, err := pacv1alpha1.ServiceOf(m.own, m.global)
-	if err != nil {
-		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: err.Error(), Page: pageOfGitLab}, m.name(), m.name())
-		return nil
-	}
-	for _, key := range []struct {
-		pacv1alpha1.SecretKey
-		field, use string
-	}{
-		{service.Token, "git_provider.secret", "the token of GitLab"},
-		{service.Webhook, "git_provider.webhook_secret", "the secret token of the webhook"},
-	} {
-		if key.Name == "" {
-			s.add(Finding{
-				Kind: Blocks, Topic: Repositories, Page: pageOfGitLab,
-				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
-			}, m.name(), m.name())
-			continue
-		}
-		if err := s.secretKey(ctx, m, key.SecretKey, key.use); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// secretKey reports a Secret or key that does not exist.
-func (s *surveyor) secretKey(ctx context.Context, m *moving, key pacv1alpha1.SecretKey, use string) error {
-	where := key.Namespace + "/" + key.Name
-	secret, err := s.cluster.Kube.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	says := ""
-	switch {
-	case apierrors.IsNotFound(err):
-		says = "the Secret for " + use + " does not exist"
-	case err != nil:
-		return s.unlessForbidden("reading Secret "+where, err)
-	case strings.TrimSpace(string(secret.Data[key.Key])) == "":
-		says = "the Secret for " + use + " has no key " + key.Key + ", or it is empty"
-	default:
-		return nil
-	}
-	s.add(Finding{
-		Kind: Blocks, Topic: Repositories, Says: says,
-		Remedy: "events wait for it: create it, or remove the field that names it",
-	}, m.name(), m.name()+" (Secret "+where+")")
-	return nil
 }
 
 // duplicates reports Repositories with the URL of an older one. Pipelines-as-Code starts pipelines

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+)
+
+// release concludes the checks of PaC's finished runs and removes its finalizer from them, and from
+// runs of Plumbline that PaC has taken for its own. A
+// conclusion is written before the run is changed, so that a process that is killed between both
+// does both again.
+func (f *Finish) release(ctx context.Context, pac *PaC) error {
+	conclude, err := f.newConcluder(ctx, pac)
+	if err != nil {
+		return err
+	}
+	concluded, released, failed := 0, 0, 0
+	err = f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
+		if ofPaC(run) && resultOf(run) == nil || !open(run) && !finalized(run) {
+			return nil
+		}
+		closed, err := f.concludes(ctx, conclude, run)
+		if err != nil && (!f.LeaveChecks || ctx.Err() != nil) {
+			failed++
+			return ctx.Err()
+		}
+		if closed {
+			concluded++
+		}
+		released++
+		return f.releaseRun(ctx, run, closed)
+	})
+	if err != nil {
+		return err
+	}
+	f.say(
+		"Runs of Pipelines-as-Code: %d checks were concluded if they were open, %d runs can be deleted now",
+		concluded,
+		released,
+	)
+	if failed > 0 {
+		return fmt.Errorf(
+			"%d checks could not be concluded: run the command again, or add --leave-checks to leave them as they are",
+			failed,
+		)
+	}
+	return nil
+}
+
+// concludes concludes the check of a run if it may be open. It says why it cannot.
+func (f *Finish) concludes(ctx context.Context, c *concluder, run *pipelinev1.PipelineRun) (bool, error) {
+	if !open(run) {
+		return false, nil
+	}
+	err := c.conclude(ctx, run, resultOf(run))
+	if err != nil {
+		f.say("The check of PipelineRun %s/%s may be open: %s", run.Namespace, run.Name, err)
+	}
+	return err == nil, err
+}
+
+// releaseRun removes PaC's finalizer, and marks a run whose check was concluded as completed, as
+// PaC does.
+func (f *Finish) releaseRun(ctx context.Context, run *pipelinev1.PipelineRun, closed bool) error {
+	err := f.update(ctx, run, func(run *pipelinev1.PipelineRun) (map[string]any, error) {
+		metadata := map[string]any{}
+		if finalized(run) {
+			metadata["finalizers"] = slices.DeleteFunc(
+				slices.Clone(run.Finalizers),
+				func(name string) bool { return name == finalizer },
+			)
+		}
+		if closed {
+			state := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}
+			metadata["labels"], metadata["annotations"] = state, state
+		}
+		if len(metadata) == 0 {
+			return nil, nil
+		}
+		return map[string]any{"metadata": metadata}, nil
+	})
+	if err != nil {
+		return kube.Failed(fmt.Sprintf("releasing PipelineRun %s/%s", run.Namespace, run.Name), err)
+	}
+	return nil
+}

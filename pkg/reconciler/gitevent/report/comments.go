@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
+	"github.com/plumbline-ci/plumbline/pkg/status"
+)
+
+// uncommented returns the results of a pull request's event that no comment shows yet, unless the
+// Repository wants no comments. Runs that were cancelled or skipped have no result, and the errors
+// in the files of .tekton have a comment of their own.
+func uncommented(ctx context.Context, a *attempt.Attempt) (due []annotated, err error) {
+	if a.Event.Spec.PullRequest == nil {
+		return nil, nil
+	}
+	refused := map[string]bool{}
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		refused[run.Key()] = run.Refused != nil
+	}
+	for _, check := range a.Desired() {
+		result := check.Conclusion == status.Success || check.Conclusion == status.Failure
+		if result && check.Text != "" && !refused[check.Key] {
+			due = append(due, lacking(a, check, nil)...)
+		}
+	}
+	if len(due) == 0 {
+		return nil, nil
+	}
+	repository, err := a.Git.Repository(ctx)
+	if repository == nil || err != nil {
+		return nil, err
+	}
+	if repository, err = a.Git.WithGlobal(ctx, repository); err != nil {
+		return nil, err
+	}
+	switch repository.CommentStrategy(a.Event.Spec.Provider) {
+	case pacv1alpha1.CommentsDisabled:
+		return nil, nil
+	case pacv1alpha1.CommentsOnFailure: // a success only replaces the failure before it
+		for i := range due {
+			due[i].onlyEdit = due[i].check.Conclusion == status.Success
+		}
+	}
+	return due, nil
+}
+
+// comment shows the result of a check in the one comment of its pipeline. The result of a commit
+// that is not the head of the pull request any more never replaces that of the head.
+func comment(ctx context.Context, a *attempt.Attempt, client *provider.Client, c annotated) error {
+	sha := a.Event.Status.Plan.HeadSHA
+	tip, err := a.Git.Tip(ctx, &a.Event.Spec)
+	if err != nil || tip != "" && tip != sha {
+		return err
+	}
+	return client.PutReply(ctx, a.Event.Spec.PullRequest.Number, provider.Comment{
+		Mark: status.ResultMark(c.check), Text: status.Result(c.check, sha), OnlyEdit: c.onlyEdit,
+	})
+}
+
+// what begins the message that says why something is not sent.
+func (c annotated) what() string {
+	if c.lines == nil {
+		return "the comment about " + c.check.Name + " is not written: "
+	}
+	return "annotations on source lines are not sent: "
+}
