@@ -37,7 +37,7 @@ const (
 	keyRemoteRefused    = "remote-refused-hosts"
 	keyShareGlobal      = "share-global-token"
 	keyRunPermissions   = "run-token-permissions"
-	keyTokenScoped      = "secret-github-app-token-scoped"
+	keyTokenScoped      = "secret-github-app-token-scoped" //nolint:gosec // a key's name
 	keyExtraRepos       = "secret-github-app-scope-extra-repos"
 	keyGitAllowed       = "git-allowed-hosts"
 	keyURLOwners        = "url-owners"

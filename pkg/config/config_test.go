@@ -47,7 +47,7 @@ func TestNew(t *testing.T) {
 				"catalog-2-id": "acme", "catalog-2-name": "acme-tasks", "catalog-2-url": "http://hub.acme.svc:8080",
 				"share-global-token": "true", "members-may-run": "true",
 				"run-token-permissions": "pull_requests: write,packages:read, ", "secret-github-app-token-scoped": "false",
-				"remote-allowed-hosts":  "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
+				"remote-allowed-hosts": "Git.example.com, 10.0.0.0/8,", "remote-refused-hosts": "*.corp.example.com",
 				"git-allowed-hosts": "gitlab.corp.example.com", "run-service-accounts": "builder, tester",
 				"run-pod-security":      "baseline",
 				"default-max-keep-runs": "5", "max-keep-run-upper-limit": "50",

@@ -59,9 +59,11 @@ func (d *draft) selectOne(ctx context.Context, c *candidate) {
 	}
 }
 
-// matches reports whether a definition's annotations match the event. unmatched is true if they do
-// not and a check has to say so.
-func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmatched bool, err error) {
+// counting returns a definition with the annotations that count for the event, and the function
+// that decides by them.
+func (d *draft) counting(
+	definition resolve.Definition,
+) (resolve.Definition, func(match.Event, match.Pipeline) (match.Selection, error)) {
 	decide := match.Select
 	switch {
 	case d.isRemark():
@@ -73,6 +75,13 @@ func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmat
 	case d.namesPipelines():
 		decide = match.SelectNamed
 	}
+	return definition, decide
+}
+
+// matches reports whether a definition's annotations match the event. unmatched is true if they do
+// not and a check has to say so.
+func (d *draft) matches(definition resolve.Definition) (s match.Selection, unmatched bool, err error) {
+	definition, decide := d.counting(definition)
 	annotations, err := d.set.Annotations(definition, d.facts.scope)
 	if err != nil {
 		return s, false, err

@@ -16,11 +16,9 @@ import (
 // showsUnmatched reports whether a pipeline that the event does not start gets a check that says so
 // (settings.unmatched). See docs/adr/0058.
 func (d *draft) showsUnmatched(p match.Pipeline) bool {
-	// A command about all pipelines may be the only event that plans them, such as an approval.
-	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
 	// A pull request that is opened later may change more, and would have this check.
 	ofPulls := d.spec.PullRequest == nil && d.spec.Trigger == v1alpha1.TriggerPush && match.OfPulls(p)
-	if d.rerun != nil || d.spec.Incoming != nil || d.spec.Comment != nil && !all || ofPulls {
+	if d.someOnly() || ofPulls {
 		return false
 	}
 	switch d.Repository.Spec.Settings.ChecksOfUnmatched() {
@@ -30,6 +28,13 @@ func (d *draft) showsUnmatched(p match.Pipeline) bool {
 		return d.spec.EventType != match.LabelEvent && match.Automatic(d.facts.event, p)
 	}
 	return false
+}
+
+// someOnly reports whether the event is about some of the pipelines. A command about all of them may
+// be the only event that plans them, such as an approval.
+func (d *draft) someOnly() bool {
+	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
+	return d.rerun != nil || d.spec.Incoming != nil || d.spec.Comment != nil && !all
 }
 
 // addUnmatched adds the runs whose checks say that a pipeline is not started. They are the last, so

@@ -100,16 +100,22 @@ func (h *Handler) forwardIncoming(
 		return nil
 	}
 	namespace, name := incomingwebhook.NameIn(r.URL.Query(), body)
-	theirs := ""
-	for _, repository := range NamedIn(h.PipelinesAsCode.Repositories)(name) {
-		if (namespace == "" || namespace == repository.Namespace) && theirs == "" && h.isTheirs(ctx, repository) {
-			theirs = repository.Namespace
-		}
-	}
+	theirs := h.theirNamespace(ctx, namespace, name)
 	if theirs == "" || namespace == "" && request != nil && h.isOurs(ctx, request) {
 		return nil
 	}
 	return h.forwardFor(ctx, r, body, theirs)
+}
+
+// theirNamespace returns the namespace of a Repository that Pipelines-as-Code serves, by its name
+// and possibly its namespace; "" if there is none.
+func (h *Handler) theirNamespace(ctx context.Context, namespace, name string) string {
+	for _, repository := range NamedIn(h.PipelinesAsCode.Repositories)(name) {
+		if (namespace == "" || namespace == repository.Namespace) && h.isTheirs(ctx, repository) {
+			return repository.Namespace
+		}
+	}
+	return ""
 }
 
 // isTheirs reports whether Pipelines-as-Code serves a Repository.

@@ -65,7 +65,7 @@ func (e *env) incoming() *receiver.Handler {
 			Repositories(systemNamespace).
 			Get(ctx, "global", metav1.GetOptions{})
 		if err != nil {
-			return nil, nil
+			return nil, nil //nolint:nilerr // there is none
 		}
 		return global, nil
 	}, Copies: e.copies()}

@@ -118,14 +118,7 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 	message := shorten(cmp.Or(strings.TrimSpace(plan.Message), plan.Reason), "…", limit)
 	switch {
 	case event.Status.Disposition == v1alpha1.DispositionCancels:
-		format, left := replyCancels, ""
-		if plan.Reason == v1alpha1.NothingToCancel {
-			format = replyNothingToCancel
-		}
-		if plan.Message != "" && plan.Message != plan.Cancels.Why { // which runs are not cancelled
-			left = " " + quoted(message)
-		}
-		return fmt.Sprintf(format, of(plan.Cancels)) + left
+		return cancels(plan, message)
 	case slices.ContainsFunc(event.Status.Runs, func(run v1alpha1.Run) bool {
 		return run.Unresolved && standsForPlan(&run)
 	}):
@@ -140,6 +133,18 @@ func says(event *v1alpha1.GitEvent, limit, names int) string {
 		message = replyNothing + separator + message
 	}
 	return quoted(message)
+}
+
+// cancels returns what a command cancels, and which runs it does not cancel.
+func cancels(plan *v1alpha1.Plan, message string) string {
+	format, left := replyCancels, ""
+	if plan.Reason == v1alpha1.NothingToCancel {
+		format = replyNothingToCancel
+	}
+	if plan.Message != "" && plan.Message != plan.Cancels.Why {
+		left = " " + quoted(message)
+	}
+	return fmt.Sprintf(format, of(plan.Cancels)) + left
 }
 
 // starts returns the sentence about the pipelines that an event has started, or "".

@@ -81,13 +81,7 @@ func createStatus(c *call) answer {
 	if req.Context == "" {
 		req.Context = "default"
 	}
-	same := 0
-	for _, one := range c.g.statuses {
-		if one.repo == c.repo && one.SHA == cm.SHA && strings.EqualFold(one.Context, req.Context) {
-			same++
-		}
-	}
-	if same >= maxStatuses {
+	if c.countStatuses(cm.SHA, req.Context) >= maxStatuses {
 		return wrong("", "This SHA and context has reached the maximum number of statuses.")
 	}
 	by := c.bot()
@@ -97,6 +91,16 @@ func createStatus(c *call) answer {
 	}}
 	c.g.statuses = append(c.g.statuses, made)
 	return created(made.json(c.g))
+}
+
+// countStatuses returns how many statuses a commit has with a context.
+func (c *call) countStatuses(sha, context string) (same int) {
+	for _, one := range c.g.statuses {
+		if one.repo == c.repo && one.SHA == sha && strings.EqualFold(one.Context, context) {
+			same++
+		}
+	}
+	return same
 }
 
 func webAddress(raw string) bool {

@@ -94,7 +94,7 @@ func NotCalled(r *pacv1alpha1.Repository, reach egress.Policy) (host string, why
 	}
 	u, err := url.Parse(strings.TrimSpace(cmp.Or(git.URL, r.Spec.URL)))
 	if err != nil || u.Hostname() == "" {
-		return "", nil // the Repository's own condition reports an invalid URL
+		return "", nil //nolint:nilerr // the Repository's own condition reports an invalid URL
 	}
 	_, err = reach.Name(u, false)
 	if refused := (*egress.RefusedError)(nil); errors.As(err, &refused) {

@@ -158,13 +158,19 @@ func (r Resolver) claimed(namespace string, c *config.Config) ([]owned, error) {
 		if err != nil {
 			return nil, fault.Transientf(reasonNotListed, "reading the Repositories of namespace %s: %s", namespace, err)
 		}
-		owner, name, found := ownerAndName(held.Spec.URL, c.GitHubURL)
-		id, invalid := claim.Expected(repository, held.Status)
-		if found && invalid == nil && claim.Refusal(repository, held.Status) == "" {
-			all = append(all, owned{owner, name, id})
+		if one, ok := ownedBy(repository, held, c.GitHubURL); ok {
+			all = append(all, one)
 		}
 	}
 	return all, nil
+}
+
+// ownedBy returns the repository at GitHub that a claim gives to a Repository. ok is false if there
+// is none, or if the Git service has another repository there.
+func ownedBy(repository *pacv1alpha1.Repository, held *v1alpha1.RepositoryClaim, github string) (one owned, ok bool) {
+	owner, name, found := ownerAndName(held.Spec.URL, github)
+	id, invalid := claim.Expected(repository, held.Status)
+	return owned{owner, name, id}, found && invalid == nil && claim.Refusal(repository, held.Status) == ""
 }
 
 // proven reports whether a claim has the proof that the administrator requires.

@@ -34,6 +34,11 @@ func (r *repository) Complete(ctx context.Context, event *v1alpha1.GitEventSpec)
 	if event.PullRequest == nil {
 		return r.ofPush(ctx, event)
 	}
+	return r.ofPull(ctx, event)
+}
+
+// ofPull reads the pull request of a comment or of a re-run.
+func (r *repository) ofPull(ctx context.Context, event *v1alpha1.GitEventSpec) (*v1alpha1.GitEventSpec, error) {
 	const what = "reading the event's pull request"
 	pull, _, err := r.client.PullRequests.Get(ctx, r.owner, r.name, int(event.PullRequest.Number))
 	if provider.StatusCode(err) == http.StatusNotFound {

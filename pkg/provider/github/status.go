@@ -52,23 +52,32 @@ func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check stat
 	mine := slices.DeleteFunc(slices.Clone(known), func(s *gh.RepoStatus) bool {
 		return !hasMark(s, check.ExternalID) && !hasMark(s, check.FormerExternalID)
 	})
-	switch {
-	case len(mine) == 0 && (check.OnlyOpen || check.Yields && len(known) > 0):
-		return "", nil
-	case len(mine) == 0:
-		return w.post(ctx, head.SHA, want)
+	if len(mine) > 0 {
+		return w.putNext(ctx, head.SHA, check, known[0], mine)
 	}
+	if check.OnlyOpen || check.Yields && len(known) > 0 {
+		return "", nil
+	}
+	return w.post(ctx, head.SHA, want)
+}
+
+// putNext posts a status of a run that has some, mine, newest first. It returns the id of the
+// oldest. shown is the newest status of the context.
+func (w *withToken) putNext(
+	ctx context.Context, sha string, check status.Check, shown *gh.RepoStatus, mine []*gh.RepoStatus,
+) (string, error) {
+	want := makeStatus(check, check.ExternalID)
 	id, newest := format(mine[len(mine)-1].GetID()), mine[0]
 	if !hasMark(newest, check.ExternalID) {
 		want = makeStatus(check, check.FormerExternalID)
 	}
-	replaced := known[0] != newest
+	replaced := shown != newest
 	ended := newest.GetState() != statePending
 	late := ended && (check.State != status.Completed || check.OnlyOpen)
 	if replaced || late || shows(newest, want) {
 		return id, nil
 	}
-	if _, err := w.post(ctx, head.SHA, want); err != nil {
+	if _, err := w.post(ctx, sha, want); err != nil {
 		return "", err
 	}
 	return id, nil

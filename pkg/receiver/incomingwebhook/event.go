@@ -72,7 +72,7 @@ func (t Target) project() (v1alpha1.Project, string, error) {
 	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(t.Repository.Spec.URL, "/"), ".git"))
 	if err != nil || u.Host == "" {
 		return v1alpha1.Project{}, "", fmt.Errorf(
-			"Repository %s/%s has no web URL",
+			"the URL of Repository %s/%s is not a web URL",
 			t.Repository.Namespace,
 			t.Repository.Name,
 		)

@@ -214,14 +214,19 @@ func (r *Request) check() *Refusal {
 			missing = append(missing, field.name)
 		}
 	}
-	switch {
-	case len(missing) > 0:
+	if len(missing) > 0 {
 		return refuse(
 			http.StatusBadRequest,
 			"missing required fields: %s. Send %s, and the secret as Authorization: Bearer <secret>",
 			strings.Join(missing, ", "),
 			usage,
 		)
+	}
+	return r.checkValues()
+}
+
+func (r *Request) checkValues() *Refusal {
+	switch {
 	case len(validation.NameIsDNSSubdomain(r.Repository, false)) > 0:
 		return refuse(
 			http.StatusBadRequest,

@@ -87,7 +87,7 @@ func (w *planner) check(args []string) error {
 func (w *planner) checkEvent() error {
 	var kinds []string
 	for _, name := range []string{"push", "tag", "label", "comment", "incoming"} {
-		if w.given(name) && !(name == "push" && w.given("incoming")) { // the branch of the request
+		if w.given(name) && (name != "push" || !w.given("incoming")) { // the branch of the request
 			kinds = append(kinds, "--"+name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -226,6 +227,11 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 	if o.Back || url == "" {
 		return nil
 	}
+	return o.allMoved(s, cm)
+}
+
+// allMoved returns an error if Pipelines-as-Code still serves a namespace with Repositories.
+func (o *Operator) allMoved(s *operated, cm *corev1.ConfigMap) error {
 	settings, _ := config.New(cm.Data)
 	var unmoved []string
 	for _, r := range s.repositories {

@@ -29,16 +29,10 @@ func (s *RepositorySpec) IgnoredFields() []string {
 	}
 	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {
-		set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
-			s.Settings != nil &&
-			len(s.Settings.RunTokenPermissions) > 0
-		set["settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)"] = git.Type == "gitlab" &&
-			s.Settings != nil &&
-			len(s.Settings.GithubAppTokenScopeRepos) > 0
-		set["settings.run_token_permissions (the token of git_provider is what its owner made it)"] =
-			git.Type == "github" && git.Secret != nil && git.WebhookSecret != nil && s.Settings != nil &&
-				len(s.Settings.RunTokenPermissions) > 0
 		set["git_provider.type: "+git.Type] = !served(git.Type)
+		if s.Settings != nil {
+			git.ignoredScopes(s.Settings, set)
+		}
 	}
 	var all []string
 	for field, isSet := range set {
@@ -48,6 +42,18 @@ func (s *RepositorySpec) IgnoredFields() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// ignoredScopes adds the settings of tokens that a service's own tokens cannot follow, and whether
+// they are set.
+func (g *GitProvider) ignoredScopes(s *Settings, set map[string]bool) {
+	gitlab := g.Type == "gitlab"
+	set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = gitlab &&
+		len(s.RunTokenPermissions) > 0
+	set["settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)"] = gitlab &&
+		len(s.GithubAppTokenScopeRepos) > 0
+	set["settings.run_token_permissions (the token of git_provider is what its owner made it)"] =
+		g.Type == "github" && g.Secret != nil && g.WebhookSecret != nil && len(s.RunTokenPermissions) > 0
 }
 
 // ignoredFields adds the settings that this version ignores, and whether they are set.

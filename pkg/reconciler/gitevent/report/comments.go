@@ -18,18 +18,7 @@ func uncommented(ctx context.Context, a *attempt.Attempt) (due []annotated, err 
 	if a.Event.Spec.PullRequest == nil {
 		return nil, nil
 	}
-	refused := map[string]bool{}
-	for i := range a.Event.Status.Runs {
-		run := &a.Event.Status.Runs[i]
-		refused[run.Key()] = run.Refused != nil
-	}
-	for _, check := range a.Desired() {
-		result := check.Conclusion == status.Success || check.Conclusion == status.Failure
-		if result && check.Text != "" && !refused[check.Key] {
-			due = append(due, lacking(a, check, nil)...)
-		}
-	}
-	if len(due) == 0 {
+	if due = results(a); len(due) == 0 {
 		return nil, nil
 	}
 	repository, err := a.Git.Repository(ctx)
@@ -48,6 +37,22 @@ func uncommented(ctx context.Context, a *attempt.Attempt) (due []annotated, err 
 		}
 	}
 	return due, nil
+}
+
+// results returns the results of an event that no comment shows yet.
+func results(a *attempt.Attempt) (due []annotated) {
+	refused := map[string]bool{}
+	for i := range a.Event.Status.Runs {
+		run := &a.Event.Status.Runs[i]
+		refused[run.Key()] = run.Refused != nil
+	}
+	for _, check := range a.Desired() {
+		result := check.Conclusion == status.Success || check.Conclusion == status.Failure
+		if result && check.Text != "" && !refused[check.Key] {
+			due = append(due, lacking(a, check, nil)...)
+		}
+	}
+	return due
 }
 
 // comment shows the result of a check in the one comment of its pipeline. The result of a commit

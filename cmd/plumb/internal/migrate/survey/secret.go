@@ -45,7 +45,7 @@ func (s *surveyor) tokenSecrets(ctx context.Context, m *moving, page, title stri
 	service, wrong := pacv1alpha1.ServiceOf(m.own, m.global)
 	if wrong != nil {
 		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: wrong.Error(), Page: page}, m.name(), m.name())
-		return nil
+		return nil //nolint:nilerr // the finding reports it
 	}
 	for _, key := range []struct {
 		pacv1alpha1.SecretKey
