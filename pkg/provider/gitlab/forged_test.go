@@ -25,6 +25,7 @@ var believed = map[string]string{
 	"Provider": "the decoder's constant", "InstallationID": "GitHub's", "Body": "GitHub's", "Rerun": "GitHub's",
 	"Project.CloneURL": "of other services",
 	"Repository":       "the receiver's", "Payload": "the receiver's", "ReceivedAt": "the receiver's",
+	"Incoming":    "the receiver's, for a request to /incoming",
 	"Host":        "the receiver has found the Repository by it, and no other host is called with its token",
 	"DeliveryKey": "tells one delivery from another one",
 	"Trigger":     "follows from the kind of delivery: what each kind says is confirmed",

@@ -170,7 +170,7 @@ func TestRenewalReportsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprint(w.calls),
-		"[get gitevents get secrets mint token patch secrets patch secrets update gitevents/status]"; got != want {
+		"[get gitevents get secrets get repositories mint token patch secrets patch secrets update gitevents/status]"; got != want {
 		t.Errorf("calls %s, want %s", got, want)
 	}
 	after := w.event()
