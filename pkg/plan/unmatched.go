@@ -30,8 +30,8 @@ func (d *draft) showsUnmatched(p match.Pipeline) bool {
 	return false
 }
 
-// someOnly reports whether the event is about some of the pipelines. A command about all of them may
-// be the only event that plans them, such as an approval.
+// someOnly reports whether the event is about some of the pipelines. A command about all of them
+// may be the only event that plans them, such as an approval.
 func (d *draft) someOnly() bool {
 	all := d.command != nil && d.spec.PullRequest != nil && !d.namesPipelines()
 	return d.rerun != nil || d.spec.Incoming != nil || d.spec.Comment != nil && !all
