@@ -72,6 +72,7 @@ func createsWithEverythingKnown(t *testing.T, env *environment) {
 	for _, added := range []map[string]string{labels, annotations} {
 		added[pipelinesascode.State] = pipelinesascode.StateCompleted
 	}
+	annotations[pipelinesascode.StartReported] = "true"
 	if pipeline, _, isStatus := strings.Cut(check.ID, "/"); isStatus {
 		annotations[pipelinesascode.GitLabPipelineID] = pipeline
 	} else {
@@ -145,7 +146,8 @@ func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels
 	labels = map[string]string{
 		"app.kubernetes.io/managed-by": "pipelinesascode.tekton.dev", "app.kubernetes.io/version": "devel",
 		p + "url-org": "acme", p + "url-repository": "app", p + "sha": sha, p + "repository": "app", p + "state": "started",
-		p + "event-type": "push", p + "original-prname": "Known_Name",
+		p + "event-type": "push", p + "original-prname": "Known_Name", p + "branch": "refs-heads-main",
+		p + "git-provider": string(env.git.kind()), p + "sender": push.Sender.Login + push.Username,
 		"plumbline.dev/event": event, "plumbline.dev/installation": env.Namespace, "plumbline.dev/attempt": "1",
 	}
 	annotations = map[string]string{
@@ -162,8 +164,10 @@ func (env *environment) wantedMetadata(d delivery, e *v1alpha1.GitEvent) (labels
 	}
 	if g, isGitLab := env.git.(*onGitLab); isGitLab {
 		labels[p+"url-org"], annotations[p+"url-org"] = "acme-team", "acme/team"
-		annotations[p+"source-project-id"], annotations[p+"target-project-id"] = strconv.FormatInt(g.repo.ID, 10),
-			strconv.FormatInt(g.repo.ID, 10)
+		for _, project := range []string{p + "source-project-id", p + "target-project-id"} {
+			labels[project] = strconv.FormatInt(g.repo.ID, 10)
+			annotations[project] = labels[project]
+		}
 		return labels, annotations
 	}
 	annotations[p+"installation-id"] = strconv.FormatInt(push.Installation.ID, 10)
