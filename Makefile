@@ -34,8 +34,8 @@ timed = @TIMEFORMAT='$(1): %R s, of CPU %U s and %S s of the system'; time $(2)
 # How many failed e2e tests may run once more, alone and three times. CI sets 2; a test that passes then is printed as UNSTEADY.
 RERUN_FAILED ?= 0
 # The packages whose tests start a cluster. They run one at a time, the longest (test/e2e) at the end.
-suites := cluster faults verdicts installation operator campaign docs
-suites_of_all := $(suites) hostile bench
+suites := cluster faults verdicts installation campaign docs
+suites_of_all := $(suites) operator hostile bench
 with_cluster := $(patsubst %,-e /test/%$$,$(suites_of_all) e2e)
 
 .PHONY: test

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
@@ -87,6 +88,9 @@ func (r limitedRepo) release(ctx context.Context, t *testing.T) {
 // Plumbline's: slots and conditions are not stored. Runs that need a slot wait and run once, when
 // Plumbline's definition is back; the others run as always.
 func TestForeignDefinitionDelaysOnlyRunsThatNeedSlots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a minute: make test-all")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	theirs, err := TheirDefinition(ctx)
@@ -100,6 +104,9 @@ func TestForeignDefinitionDelaysOnlyRunsThatNeedSlots(t *testing.T) {
 		)
 	}
 	t.Cleanup(ours)
+	patch := fmt.Appendf(nil, `{"data":{"git-allowed-hosts":"127.0.0.1","github-url":%q}}`, shared.Forge.URL())
+	_, err = shared.Kube.CoreV1().ConfigMaps(product).Patch(ctx, product, types.MergePatchType, patch, metav1.PatchOptions{})
+	must(t, err)
 	receiver, controller, err := shared.Pair(ctx, false, nil, nil)
 	t.Cleanup(func() { _ = errors.Join(receiver.Kill(), controller.Kill()) })
 	must(t, err)

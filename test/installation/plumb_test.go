@@ -122,14 +122,14 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 	t.Cleanup(func() { _ = i.Close(team) })
 	receiver, _, err := i.Pair(ctx, false, nil, nil)
 	must(t, err)
-	repo := shared.Forge.CreateRepo("acme", "uninstalled", forge.RepoOptions{})
-	shared.Forge.Install(app.ID, "acme")
+	repo := shared.Forge.CreateRepo("departing", "uninstalled", forge.RepoOptions{})
+	shared.Forge.Install(app.ID, "departing") // the first App has all of acme
 	_, err = i.Serve(ctx, team, "app", pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})
 	must(t, err)
 	eventually(ctx, t, "the Repository is served", func() error { return i.Claimed(ctx, repo.HTMLURL) })
-	sha := shared.Forge.Commit("acme/uninstalled", "main",
+	sha := shared.Forge.Commit("departing/uninstalled", "main",
 		forge.Change{Files: map[string]string{".tekton/build.yaml": heldPipeline}, Message: "x"})
-	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: "acme/uninstalled", Ref: "refs/heads/main"})
+	push := shared.Forge.PushDelivery(forge.PushEvent{Repo: "departing/uninstalled", Ref: "refs/heads/main"})
 	eventually(ctx, t, "the push is accepted", func() error {
 		status, body, err := shared.Forge.Deliver(ctx, receiver.URL, push)
 		if status != http.StatusAccepted {
@@ -176,7 +176,7 @@ func uninstallClosesChecks(t *testing.T, plumb tool) {
 
 // checkIs returns nil if the newest check of that name has this state.
 func checkIs(sha, name, status, conclusion string) error {
-	last, _ := shared.Forge.Current("acme/uninstalled", sha, name)
+	last, _ := shared.Forge.Current("departing/uninstalled", sha, name)
 	if last.Status != status || last.Conclusion != conclusion {
 		return fmt.Errorf("the check is %s %s: %s", last.Status, last.Conclusion, last.Title)
 	}

@@ -48,7 +48,8 @@ func (c *Checker) pipelinesAsCode(ctx context.Context) []Finding {
 	}
 	settings, err := c.settings(ctx)
 	if err != nil {
-		return append(found, c.unread(ctx, c.pipelinesAsCodeURL(), err, "get the ConfigMap", roles))
+		found = append(found, c.unread(ctx, c.pipelinesAsCodeURL(), err, "get the ConfigMap", roles))
+		return append(found, c.leftOver(ctx)...)
 	}
 	if settings.PipelinesAsCode.Runs() {
 		return c.beside(settings, found)

@@ -136,7 +136,7 @@ func TestChangedRetriesStaleReplica(t *testing.T) {
 	b := newBench(t)
 	all := pushes(b)
 	apart := all["histories without a common commit"]
-	unknown := "ab" + apart.after[2:]
+	unknown := strings.Repeat("ab", 20)
 	for name, spec := range map[string]v1alpha1.GitEventSpec{
 		"the commit":               {SHA: unknown, Before: apart.before},
 		"the commit and the other": {SHA: unknown, Before: unknown[:38] + "ab"},
