@@ -105,7 +105,9 @@ func TestForeignDefinitionDelaysOnlyRunsThatNeedSlots(t *testing.T) {
 	}
 	t.Cleanup(ours)
 	patch := fmt.Appendf(nil, `{"data":{"git-allowed-hosts":"127.0.0.1","github-url":%q}}`, shared.Forge.URL())
-	_, err = shared.Kube.CoreV1().ConfigMaps(product).Patch(ctx, product, types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = shared.Kube.CoreV1().
+		ConfigMaps(product).
+		Patch(ctx, product, types.MergePatchType, patch, metav1.PatchOptions{})
 	must(t, err)
 	receiver, controller, err := shared.Pair(ctx, false, nil, nil)
 	t.Cleanup(func() { _ = errors.Join(receiver.Kill(), controller.Kill()) })
