@@ -130,13 +130,13 @@ func TestIncomingIsForwarded(t *testing.T) {
 		status    int
 		forwarded int64
 	}{
-		"their namespace":          {call{bearer: "x", body: asked(`"namespace": "theirs"`)}, 202, 1},
-		"query parameters":         {call{path: legacy, contentType: "text/plain"}, 202, 1},
-		"no namespace, our secret": {call{bearer: incomingSecret, body: asked()}, 202, 0},
-		"no namespace, another":    {call{bearer: "x", body: asked()}, 202, 1},
-		"our namespace":            {call{bearer: "x", body: asked(`"namespace": "ci"`)}, 401, 0},
-		"a name of nobody":         {call{bearer: "x", body: strings.Replace(asked(), "app", "gone", 1)}, 401, 0},
-		"GET":                      {call{method: "GET", path: legacy}, 405, 0},
+		"their namespace":           {call{bearer: "x", body: asked(`"namespace": "theirs"`)}, 202, 1},
+		"query parameters":          {call{path: legacy, contentType: "text/plain"}, 202, 1},
+		"no namespace, our secret":  {call{bearer: incomingSecret, body: asked()}, 202, 0},
+		"no namespace, another":     {call{bearer: "x", body: asked()}, 202, 1},
+		"our namespace":             {call{bearer: "x", body: asked(`"namespace": "ci"`)}, 401, 0},
+		"the name of no Repository": {call{bearer: "x", body: strings.Replace(asked(), "app", "gone", 1)}, 401, 0},
+		"GET":                       {call{method: "GET", path: legacy}, 405, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := incomingEnv(t)

@@ -77,13 +77,13 @@ func TestPlumb(t *testing.T) {
 
 func doctorWithoutRights(t *testing.T, plumb tool) {
 	ctx := within(t)
-	namespace := shared.Cluster.Namespace(t, "nobody")
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
+	namespace := shared.Cluster.Namespace(t, "without-rights")
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "without-rights"}}
 	_, err := shared.Kube.CoreV1().ServiceAccounts(namespace).Create(ctx, account, metav1.CreateOptions{})
 	must(t, err)
-	token, err := shared.Cluster.Token(ctx, namespace, "nobody")
+	token, err := shared.Cluster.Token(ctx, namespace, "without-rights")
 	must(t, err)
-	plumb.kubeconfig = filepath.Join(t.TempDir(), "nobody")
+	plumb.kubeconfig = filepath.Join(t.TempDir(), "without-rights")
 	must(t, shared.Cluster.WriteKubeconfig(plumb.kubeconfig, token))
 	code, shown, err := plumb.run(ctx, "doctor")
 	if code != 2 || err != nil {
