@@ -154,10 +154,12 @@ func (c *concluder) eventOf(
 	}
 	service := said[pipelinesascode.GitProvider]
 	switch {
-	case strings.HasPrefix(service, github.Name) && said[pipelinesascode.InstallationID] != "":
+	case strings.HasPrefix(service, github.Name) &&
+		(said[pipelinesascode.InstallationID] != "" || repository.Spec.GitProvider != nil):
 		service = github.Name
 	case service != gitlab.Name:
-		return nil, fmt.Errorf("its status at %s was set without a GitHub App, which plumb cannot conclude", service)
+		return nil, fmt.Errorf("its status at %s was set without a GitHub App, and Repository %s names no GitHub token",
+			service, name)
 	}
 	event := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Name: "left-" + string(run.UID)},

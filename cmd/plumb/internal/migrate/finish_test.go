@@ -99,6 +99,19 @@ func TestFinishLeavesANewerStatusOfGitLab(t *testing.T) {
 	}
 }
 
+// Without an App, PaC has set commit statuses.
+func TestFinishConcludesAStatusOfGitHub(t *testing.T) {
+	l := newLeft(t)
+	l.create(ended(l.tokenRun("good"), "True", "Succeeded"))
+	if err := l.finish(); err != nil {
+		t.Fatal(err, l.out.String())
+	}
+	all := l.forge.StatusesFor("acme/app", l.sha)
+	if len(all) != 2 || all[1].State != "success" {
+		t.Errorf("the statuses are %+v", all)
+	}
+}
+
 // A process that ends at any point loses no check and no run: the next call continues.
 func TestFinishContinues(t *testing.T) {
 	key := forge.New(forge.Options{}).CreateApp(7, "pac", "", "").PrivateKeyPEM
@@ -158,7 +171,7 @@ func TestFinishKeepsWhatItCannotConclude(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "3 checks could not be concluded") {
 		t.Fatal(err)
 	}
-	l.says("Repository team-a/deleted is gone", "without a GitHub App", "Repository team-a/app is gone or has another URL")
+	l.says("Repository team-a/deleted is gone", "names no GitHub token", "Repository team-a/app is gone or has another URL")
 	for run, kept := range map[string]bool{"gone": true, "statuses": true, "foreign": true, "good": false} {
 		if slices.Contains(l.get(run).GetFinalizers(), finalizer) != kept {
 			t.Errorf("%s has the finalizers %q", run, l.get(run).GetFinalizers())

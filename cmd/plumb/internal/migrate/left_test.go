@@ -153,6 +153,28 @@ func (l *left) labRun(name string) *pipelinev1.PipelineRun {
 	return run
 }
 
+// tokenRun is one at GitHub, whose status PaC has set with the token that the Repository names.
+func (l *left) tokenRun(name string) *pipelinev1.PipelineRun {
+	l.Helper()
+	token := l.forge.CreateToken(forge.NewToken{Repo: "acme/app"})
+	named := secret(team, "github", "webhook.secret")
+	named.Data["provider.token"] = []byte(token)
+	l.put(named)
+	repositories := l.Cluster.Own.PipelinesascodeV1alpha1().Repositories(team)
+	repository, err := repositories.Get(l.Context(), "app", metav1.GetOptions{})
+	if err == nil {
+		of := &pacv1alpha1.Secret{Name: "github"}
+		repository.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "github", Secret: of, WebhookSecret: of}
+		_, err = repositories.Update(l.Context(), repository, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	body, _ := json.Marshal(map[string]any{"state": "pending", "context": check, "description": "CI has Started"})
+	l.post(l.forge.APIURL()+"repos/acme/app/statuses/"+l.sha, "Authorization", "Bearer "+token, body)
+	return golden(l.T, name, map[string]string{"URL": l.web, "SHA": l.sha, "STATE": "started"})
+}
+
 // status sets a status at GitLab, without a ref.
 func (l *left) status(state, description string) {
 	l.Helper()
