@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 // Path is the path of the requests.
@@ -31,8 +32,6 @@ const (
 	MaxBodyBytes = 32 << 10
 	// maxSecretBytes is more than the longest secret that is copied to the receivers.
 	maxSecretBytes = 4 << 10
-	// maxBranchBytes is the limit of Git services for the names of branches.
-	maxBranchBytes = 255
 	// maxIdempotencyKey is enough for a UUID or a hash with a prefix.
 	maxIdempotencyKey = 255
 )
@@ -57,8 +56,6 @@ type Refusal struct {
 	Status  int
 	Message string
 }
-
-func (r *Refusal) Error() string { return r.Message }
 
 func refuse(status int, format string, args ...any) *Refusal {
 	return &Refusal{status, fmt.Sprintf(format, args...)}
@@ -124,9 +121,7 @@ func Read(header http.Header, body []byte) (*Request, *Refusal) {
 	if out.Params, refused = params(fields[fieldParams]); refused != nil {
 		return nil, refused
 	}
-	if refused := out.authenticate(header); refused != nil {
-		return nil, refused
-	}
+	out.authenticate(header)
 	out.IdempotencyKey = header.Get("Idempotency-Key")
 	if refused := out.check(); refused != nil {
 		return nil, refused
@@ -186,23 +181,13 @@ func params(raw json.RawMessage) (map[string]string, *Refusal) {
 	return all, nil
 }
 
-// authenticate takes the secret of the header Authorization. A request that has two different
-// secrets is a mistake.
-func (r *Request) authenticate(header http.Header) *Refusal {
+// authenticate takes the secret of the header Authorization. Without a Bearer token there, or with
+// a secret in the body, the header is for a proxy in front of the receiver.
+func (r *Request) authenticate(header http.Header) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
-	token = strings.TrimSpace(token)
-	if scheme == "" && token == "" {
-		return nil
+	if r.Secret == "" && strings.EqualFold(scheme, "Bearer") {
+		r.Secret = strings.TrimSpace(token)
 	}
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return refuse(http.StatusBadRequest, "the header Authorization is read as: Authorization: Bearer <secret>")
-	}
-	if r.Secret != "" && r.Secret != token {
-		return refuse(http.StatusBadRequest,
-			"the header Authorization and the field secret differ: send the secret once, in the header")
-	}
-	r.Secret = token
-	return nil
 }
 
 func (r *Request) check() *Refusal {
@@ -236,7 +221,7 @@ func (r *Request) checkValues() *Refusal {
 		return refuse(http.StatusBadRequest, "namespace is not the name of a namespace")
 	case strings.HasPrefix(r.Branch, "refs/"):
 		return refuse(http.StatusBadRequest, "branch is the name of a branch without refs/heads/; tags are not supported")
-	case len(r.Branch) > maxBranchBytes || control(r.Branch):
+	case !git.IsRefName(r.Branch):
 		return refuse(http.StatusBadRequest, "branch is not the name of a branch")
 	case len(validation.NameIsDNSSubdomain(r.Pipeline, true)) > 0:
 		return refuse(
@@ -249,10 +234,6 @@ func (r *Request) checkValues() *Refusal {
 		return refuse(http.StatusBadRequest, "the header Idempotency-Key is longer than %d bytes", maxIdempotencyKey)
 	}
 	return nil
-}
-
-func control(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // shown bounds a name of the sender for an answer to it.
