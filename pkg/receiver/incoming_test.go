@@ -63,7 +63,7 @@ func TestIncomingIsRefused(t *testing.T) {
 		"a form":              {call{contentType: "application/x-www-form-urlencoded", body: "a=b"}, 415, "set Content-Type: application/json"},
 		"no JSON":             {call{body: "hello"}, 400, "not a JSON object"},
 		"a list":              {call{body: "[]"}, 400, "not a JSON object"},
-		"null":                {call{body: "null"}, 400, "not a JSON object"},
+		"null":                {call{body: "null"}, 400, "missing required fields"},
 		"two objects":         {call{body: "{}{}"}, 400, "not a JSON object"},
 		"1 MB":                {call{body: asked(secret, `"params": {"version": "`+strings.Repeat("x", 1<<20)+`"}`)}, 413, "larger than 32 KiB"},
 		"nothing":             {call{body: "{}"}, 400, "missing required fields: repository, branch, pipelinerun, secret"},

@@ -5,10 +5,9 @@
 package incomingwebhook
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -71,6 +70,16 @@ const (
 	fieldParams     = "params"
 )
 
+// payload is the body, as in Pipelines-as-Code.
+type payload struct {
+	Repository string         `json:"repository"`
+	Namespace  string         `json:"namespace"`
+	Branch     string         `json:"branch"`
+	Pipeline   string         `json:"pipelinerun"`
+	Secret     string         `json:"secret"`
+	Params     map[string]any `json:"params"`
+}
+
 const usage = `{"repository": "…", "namespace": "…", "branch": "…", "pipelinerun": "…", "params": {…}}`
 
 // CheckHead returns why a request cannot be accepted, whatever its body is.
@@ -109,20 +118,14 @@ func Read(header http.Header, body []byte) (*Request, *Refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	out := &Request{}
-	for name, into := range map[string]*string{
-		fieldRepository: &out.Repository, fieldNamespace: &out.Namespace, fieldBranch: &out.Branch,
-		fieldPipeline: &out.Pipeline, fieldSecret: &out.Secret,
-	} {
-		if raw, set := fields[name]; set && json.Unmarshal(raw, into) != nil {
-			return nil, refuse(http.StatusBadRequest, "the field %s is not a string: write it in quotes", name)
-		}
+	out := &Request{
+		Repository: fields.Repository, Namespace: fields.Namespace, Branch: fields.Branch, Pipeline: fields.Pipeline,
+		Secret: fields.Secret, IdempotencyKey: header.Get("Idempotency-Key"),
 	}
-	if out.Params, refused = params(fields[fieldParams]); refused != nil {
+	if out.Params, refused = params(fields.Params); refused != nil {
 		return nil, refused
 	}
 	out.authenticate(header)
-	out.IdempotencyKey = header.Get("Idempotency-Key")
 	if refused := out.check(); refused != nil {
 		return nil, refused
 	}
@@ -135,35 +138,28 @@ func NameIn(query url.Values, body []byte) (namespace, name string) {
 	if name = query.Get(fieldRepository); name != "" {
 		return query.Get(fieldNamespace), name
 	}
-	var named struct{ Repository, Namespace string }
-	_ = json.Unmarshal(body, &named) // what cannot be read names none
-	return named.Namespace, named.Repository
+	var fields payload
+	_ = json.Unmarshal(body, &fields) // what cannot be read names none
+	return fields.Namespace, fields.Repository
 }
 
 // decode returns the fields of the body. Unknown ones are ignored, as in Pipelines-as-Code.
-func decode(body []byte) (map[string]json.RawMessage, *Refusal) {
-	bad := func() *Refusal {
-		return refuse(http.StatusBadRequest, "the body is not a JSON object: send %s", usage)
-	}
-	fields := map[string]json.RawMessage{}
-	if !utf8.Valid(body) {
-		return nil, bad()
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if decoder.Decode(&fields) != nil || fields == nil {
-		return nil, bad()
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, bad()
+func decode(body []byte) (fields payload, refused *Refusal) {
+	err := json.Unmarshal(body, &fields)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field == fieldParams:
+		return fields, refuse(http.StatusBadRequest, `params is not an object of strings: send {"name": "value"}`)
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fields, refuse(http.StatusBadRequest, "the field %s is not a string: write it in quotes", wrong.Field)
+	case err != nil || !utf8.Valid(body):
+		return fields, refuse(http.StatusBadRequest, "the body is not a JSON object: send %s", usage)
 	}
 	return fields, nil
 }
 
-func params(raw json.RawMessage) (map[string]string, *Refusal) {
-	values := map[string]any{}
-	if raw != nil && json.Unmarshal(raw, &values) != nil {
-		return nil, refuse(http.StatusBadRequest, `params is not an object of strings: send {"name": "value"}`)
-	}
+// params returns the params, all of which must be strings.
+func params(values map[string]any) (map[string]string, *Refusal) {
 	if len(values) > v1alpha1.MaxIncomingParams {
 		return nil, refuse(http.StatusBadRequest, "a request has at most %d params", v1alpha1.MaxIncomingParams)
 	}
