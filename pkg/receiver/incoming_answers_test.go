@@ -106,8 +106,8 @@ func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
 	const url = "https://git.example/konflux/comp"
 	for name, body := range map[string][]byte{
-		"without namespace": fmt.Appendf(nil, "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", "+
-			"\"branch\": \"%s\", \"pipelinerun\": \"%s\"}", url, incomingSecret, "comp", "main", "comp-on-push"),
+		"without namespace": fmt.Appendf(nil, "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", "+
+			"\"repository\": \"%s\", \"branch\": \"%s\", \"pipelinerun\": \"%s\"}", url, incomingSecret, "comp", "main", "comp-on-push"),
 		"with namespace": fmt.Appendf(nil, `{"params": {"source_url": "%s"}, "secret": "%s", "repository": "%s", `+
 			`"branch": "%s", "pipelinerun": "%s", "namespace": "%s"}`, url, incomingSecret, "comp", "main", "comp-on-push", "tenant"),
 	} {
