@@ -4,6 +4,5 @@ package glob
 
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
-	reasonBadExpression = "BadExpression"
-	reasonBadPattern    = "BadPattern"
+	reasonBadPattern = "BadPattern"
 )
