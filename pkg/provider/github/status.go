@@ -56,13 +56,19 @@ func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check stat
 	if len(mine) > 0 {
 		return w.putNext(ctx, head.SHA, check, known, mine)
 	}
-	if check.Adopted && len(known) > 0 && known[0].GetState() == statePending && !ofRun(known[0]) {
+	if check.Adopted && leftOpen(known) {
 		return w.post(ctx, head.SHA, want)
 	}
 	if check.OnlyOpen || check.Yields && len(known) > 0 {
 		return "", nil
 	}
 	return w.post(ctx, head.SHA, want)
+}
+
+// leftOpen reports whether the status that GitHub shows is one that Pipelines-as-Code has left
+// pending.
+func leftOpen(known []*gh.RepoStatus) bool {
+	return len(known) > 0 && known[0].GetState() == statePending && !ofRun(known[0])
 }
 
 // putNext posts a status of a run that has some, mine, among the known ones of the context, newest
