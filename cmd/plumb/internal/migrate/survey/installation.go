@@ -47,17 +47,23 @@ var errNoPaC = errors.New("no controller of Pipelines-as-Code was found: there i
 
 // installations finds the controllers of Pipelines-as-Code.
 func (s *surveyor) installations(ctx context.Context) ([]Installation, error) {
+	missing := len(s.rights)
 	deployments, err := s.deployments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []Installation
+	var usual, additional []Installation
 	for i := range deployments {
-		if one, is := controllerOf(&deployments[i]); is {
-			found = append(found, one)
+		one, is := controllerOf(&deployments[i])
+		switch {
+		case is && one.Deployment == controller:
+			usual = append(usual, one)
+		case is:
+			additional = append(additional, one)
 		}
 	}
-	if len(found) == 0 && len(s.rights) == 0 {
+	found := append(usual, additional...)
+	if len(found) == 0 && len(s.rights) == missing {
 		return nil, errNoPaC
 	}
 	return found, nil
@@ -132,9 +138,9 @@ func controllerOf(d *appsv1.Deployment) (Installation, bool) {
 // name is how a report names an installation.
 func (i Installation) name() string { return i.Namespace + "/" + i.Deployment }
 
-// examine reports what an installation says for all Repositories, and returns its settings as
-// Plumbline reads them.
-func (s *surveyor) examine(ctx context.Context, i Installation) (*config.Config, error) {
+// examine reports what an installation says for all Repositories, and returns the settings that
+// Plumbline has with its keys. own are the keys of Plumbline's ConfigMap.
+func (s *surveyor) examine(ctx context.Context, i Installation, own map[string]string) (*config.Config, error) {
 	if i.Operator {
 		s.add(Finding{
 			Kind: Differs, Topic: Cluster, Page: pageOfOperator,
@@ -142,18 +148,24 @@ func (s *surveyor) examine(ctx context.Context, i Installation) (*config.Config,
 			Remedy: "follow the steps for the operator",
 		}, "", i.name())
 	}
-	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(i.Namespace).Get(ctx, i.ConfigMap, metav1.GetOptions{})
+	data, err := s.configMap(ctx, i.Namespace, i.ConfigMap)
+	return s.settings(i, data, own), err
+}
+
+// configMap returns the keys of a ConfigMap, none if it does not exist.
+func (s *surveyor) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return s.settings(i, configMap.Data), nil
+		return configMap.Data, nil
 	case apierrors.IsNotFound(err):
-		return config.Default(), nil
+		return nil, nil
 	}
-	return config.Default(), s.unlessForbidden("reading ConfigMap "+i.Namespace+"/"+i.ConfigMap, err)
+	return nil, s.unlessForbidden("reading ConfigMap "+namespace+"/"+name, err)
 }
 
 // settings reports on each key of a ConfigMap.
-func (s *surveyor) settings(i Installation, data map[string]string) *config.Config {
+func (s *surveyor) settings(i Installation, data, own map[string]string) *config.Config {
 	object := "ConfigMap " + i.Namespace + "/" + i.ConfigMap
 	report := func(kind Kind, says, remedy, key string) {
 		s.add(Finding{
@@ -175,9 +187,12 @@ func (s *surveyor) settings(i Installation, data map[string]string) *config.Conf
 			report(Differs, "the key has no effect: "+key.Instead, "", name)
 		}
 	}
-	read, err := config.New(copied)
+	_, err := config.New(copied)
 	bad := badKeys(err)
 	for _, name := range slices.Sorted(maps.Keys(copied)) {
+		if strings.TrimSpace(own[name]) != "" {
+			continue
+		}
 		if bad[name] != "" {
 			report(Differs, "Plumbline uses the default: "+bad[name], "set another value in ConfigMap plumbline", name)
 			continue
@@ -189,6 +204,8 @@ func (s *surveyor) settings(i Installation, data map[string]string) *config.Conf
 			name,
 		)
 	}
+	maps.Copy(copied, own)
+	read, _ := config.New(copied) // plumb doctor names what is wrong with Plumbline's own keys
 	return read
 }
 
@@ -216,9 +233,10 @@ func (s *surveyor) app(ctx context.Context, i Installation, needed bool) (*corev
 	switch {
 	case apierrors.IsNotFound(err) && needed:
 		s.add(Finding{
-			Kind:  Blocks,
-			Topic: Cluster,
-			Says:  "the Secret of the GitHub App does not exist, and Repositories are served by the App",
+			Kind:   Blocks,
+			Topic:  Cluster,
+			Says:   "the Secret of the GitHub App does not exist, and Repositories name no other credentials",
+			Remedy: "create it, or name the token and the webhook's secret in git_provider of the Repositories",
 		}, "", object)
 		return nil, nil
 	case apierrors.IsNotFound(err):
