@@ -178,7 +178,10 @@ func migrate(t *testing.T, clones string, repositories []any, runs []pipelinev1.
 // released returns the ConfigMap of the release, in which nothing is inlined.
 func released(t *testing.T) any {
 	t.Helper()
-	file := filepath.Join(moduleDir(t, "github.com/openshift-pipelines/pipelines-as-code"), "config/302-pac-configmap.yaml")
+	file := filepath.Join(
+		moduleDir(t, "github.com/openshift-pipelines/pipelines-as-code"),
+		"config/302-pac-configmap.yaml",
+	)
 	var configMap struct {
 		Data map[string]string `json:"data"`
 	}
@@ -225,7 +228,7 @@ func surveyed(t *testing.T, repositories []any, runs []pipelinev1.PipelineRun) s
 		"/api/v1/namespaces/tekton-pipelines/configmaps/pipelines-info": map[string]any{
 			"data": map[string]string{"version": "v1.6.0"},
 		},
-		"/api/v1/namespaces/pipelines-as-code/configmaps/pipelines-as-code": released(t),
+		"/api/v1/namespaces/pipelines-as-code/configmaps/pipelines-as-code":     released(t),
 		"/api/v1/namespaces/pipelines-as-code/secrets/pipelines-as-code-secret": secret,
 		"/apis/apps/v1/deployments":                       list("apps/v1", "DeploymentList", []any{deployment}),
 		"/apis/rbac.authorization.k8s.io/v1/rolebindings": list("rbac.authorization.k8s.io/v1", "RoleBindingList", nil),

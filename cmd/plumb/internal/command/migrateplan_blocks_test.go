@@ -158,7 +158,13 @@ func TestMigratePlanReadsSettingsOfPlumbline(t *testing.T) {
 func TestMigratePlanIsQuietAboutSettingsOfPlumbline(t *testing.T) {
 	cluster := strings.Replace(onlyPaC(t), `max-keep-run-upper-limit: "5"`, "max-keep-run-upper-limit: many", 1)
 	cluster += oneRepository("{url: 'https://github.com/a/b'}")
-	if got, _ := migratePlan(t, movingCluster(t, cluster)); !strings.Contains(got.of("differs"), "max-keep-run-upper-limit") {
+	if got, _ := migratePlan(
+		t,
+		movingCluster(t, cluster),
+	); !strings.Contains(
+		got.of("differs"),
+		"max-keep-run-upper-limit",
+	) {
 		t.Errorf("differs: %s", got.of("differs"))
 	}
 	cluster += plumblineSettings(`{max-keep-run-upper-limit: "7"}`)
@@ -222,7 +228,11 @@ func TestMigratePlanKnowsThatDefaultBranchChanges(t *testing.T) {
 	repo := scratch.At(t, filepath.Join(dir, "001"))
 	repo.Git("checkout", "--quiet", "main")
 	repo.Git("mv", ".tekton/build.yaml", ".tekton/compile.yaml")
-	repo.Write(map[string]string{".tekton/compile.yaml": run("compile", `on-event: "[push, pull_request]"`, `on-target-branch: "[main]"`)})
+	repo.Write(
+		map[string]string{
+			".tekton/compile.yaml": run("compile", `on-event: "[push, pull_request]"`, `on-target-branch: "[main]"`),
+		},
+	)
 	repo.Commit("Rename")
 	got, _ := migratePlan(t, movingCluster(t, objects), "--clones", dir)
 	if strings.Contains(got.of("differs"), "starts the pipeline") ||
@@ -243,7 +253,8 @@ func TestMigratePlanFindsClones(t *testing.T) {
 	must(t, os.Rename(clone, filepath.Join(deep, "app")))
 	scratch.At(t, deep).Git("init", "--quiet", "empty")
 	got, answered := migratePlan(t, movingCluster(t, objects), "--clones", filepath.Dir(filepath.Dir(deep)))
-	if got.Events.Compared != 2 || !strings.Contains(got.of("not compared"), "a clone cannot be read ["+filepath.Join(deep, "empty")) {
+	if got.Events.Compared != 2 ||
+		!strings.Contains(got.of("not compared"), "a clone cannot be read ["+filepath.Join(deep, "empty")) {
 		t.Errorf("below other directories: %s", answered.shown)
 	}
 }

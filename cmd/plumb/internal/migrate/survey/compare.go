@@ -102,10 +102,14 @@ func (s *surveyor) compareOne(ctx context.Context, m *moving, from *origin, e st
 }
 
 // compare returns the pipelines that only one of the products starts, and those about which
-// Plumbline's decision is not known. started are the pipelines that Pipelines-as-Code has started. complete
-// reports whether a pipeline that is not among them was certainly not started: the PipelineRuns of
-// older events are deleted.
-func compare(planned *Planned, started []string, complete func(name string) bool) (all []difference, unknown []Pipeline) {
+// Plumbline's decision is not known. started are the pipelines that Pipelines-as-Code has started.
+// complete reports whether a pipeline that is not among them was certainly not started: the
+// PipelineRuns of older events are deleted.
+func compare(
+	planned *Planned,
+	started []string,
+	complete func(name string) bool,
+) (all []difference, unknown []Pipeline) {
 	here := map[string]bool{}
 	for _, p := range planned.Pipelines {
 		name := strings.TrimSuffix(p.Name, "-")
