@@ -181,6 +181,21 @@ func TestMigratePlanJudgesSettingsWithoutRepositories(t *testing.T) {
 	}
 }
 
+// Without its proxy, Plumbline may reach no Git service.
+func TestMigratePlanNamesProxy(t *testing.T) {
+	cluster := strings.Replace(
+		onlyPaC(t),
+		"          env:\n",
+		"          env:\n            - {name: HTTPS_PROXY, value: 'http://user:hunter2@proxy'}\n",
+		1,
+	)
+	got, answered := migratePlan(t, movingCluster(t, cluster))
+	if !strings.Contains(got.of("differs"), "with these variables [HTTPS_PROXY]") ||
+		strings.Contains(answered.out, "hunter2") {
+		t.Errorf("differs: %s", answered.shown)
+	}
+}
+
 // A policy at GitLab starts to restrict.
 func TestMigratePlanNamesPolicyAtGitLab(t *testing.T) {
 	spec := "{url: 'https://gitlab.com/a/b', settings: {policy: {pull_request: [a]}}, git_provider: {type: gitlab"

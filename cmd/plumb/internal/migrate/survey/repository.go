@@ -15,6 +15,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -79,7 +81,7 @@ func (m *moving) byApp() bool {
 }
 
 // repositories reports on all Repositories.
-func (s *surveyor) repositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+func (s *surveyor) repositories(ctx context.Context, installations []pac.Controller) ([]*moving, error) {
 	all, err := s.readRepositories(ctx, installations)
 	if err != nil {
 		return nil, err
@@ -107,8 +109,8 @@ func (s *surveyor) repositories(ctx context.Context, installations []Installatio
 			Kind: Blocks, Topic: Cluster, Page: "docs/namespaces.md#several-installations-on-one-cluster",
 			Says: "this is another controller, with settings and a GitHub App of its own, and one Plumbline has one App",
 			Remedy: "delete it if it is not used. Otherwise install another Plumbline for its Repositories, " +
-				"or move them to the App of " + installations[0].name(),
-		}, "", i.name())
+				"or move them to the App of " + installations[0].Deployment,
+		}, "", i.Namespace+"/"+i.Deployment)
 	}
 	s.GitHubURL = cmp.Or(strings.ToLower(strings.TrimRight(s.GitHubURL, "/")), settings.GitHubURL)
 	for _, m := range all {
@@ -124,18 +126,18 @@ func (s *surveyor) repositories(ctx context.Context, installations []Installatio
 }
 
 // readRepositories returns the Repositories, with what Pipelines-as-Code has started for each.
-func (s *surveyor) readRepositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+func (s *surveyor) readRepositories(ctx context.Context, installations []pac.Controller) ([]*moving, error) {
 	var all []*moving
 	globals := map[string]*pacv1alpha1.Repository{}
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		list, err := s.cluster.Own.PipelinesascodeV1alpha1().Repositories(metav1.NamespaceAll).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		for i := range list.Items {
 			r := &list.Items[i]
-			if slices.ContainsFunc(installations, func(i Installation) bool {
-				return i.Namespace == r.Namespace && i.global == r.Name
+			if slices.ContainsFunc(installations, func(i pac.Controller) bool {
+				return i.Namespace == r.Namespace && i.Global == r.Name
 			}) {
 				globals[r.Namespace] = r
 				continue
