@@ -162,7 +162,8 @@ func TestMissingRepositoryStopsUntilItIsRestored(t *testing.T) {
 }
 
 // The operator writes an owner reference to the definition, and is gone before the command sees its
-// objects. Without the policy the definition would be deleted.
+// objects. Without the policy the definition would be deleted. The policy protects no Repository:
+// its owner may delete it.
 func TestOwnerReferenceOfTheLastMomentIsRemoved(t *testing.T) {
 	ctx, backup := within(t, 3*time.Minute), filepath.Join(t.TempDir(), "repositories.yaml")
 	proxy, err := cluster.NewProxy(shared.cluster)
@@ -188,10 +189,12 @@ func TestOwnerReferenceOfTheLastMomentIsRemoved(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(list.Items, deleted) {
 			return
 		}
-		_, last = shared.client.Resource(definitions()).
+		try := metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+		mayDelete := shared.client.Resource(repositories()).Namespace(namespace).Delete(ctx, "app-1", try)
+		_, err = shared.client.Resource(definitions()).
 			Patch(ctx, definitionName, types.MergePatchType, owner, metav1.PatchOptions{})
 		shared.operator.waits.Store(false)
-		last = errors.Join(last, cluster.Poll(ctx, look, func() error {
+		last = errors.Join(mayDelete, err, cluster.Poll(ctx, look, func() error {
 			list, err := sets.List(ctx, metav1.ListOptions{})
 			if err == nil && len(list.Items) > 0 {
 				err = fmt.Errorf("%d are there", len(list.Items))
