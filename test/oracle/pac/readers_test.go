@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/cli/info"
-	"github.com/openshift-pipelines/pipelines-as-code/pkg/cmd/tknpac/bootstrap"
-	pacfake "github.com/openshift-pipelines/pipelines-as-code/pkg/generated/clientset/versioned/fake"
 	"github.com/openshift-pipelines/pipelines-as-code/pkg/params"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -160,8 +158,9 @@ func TestOpenShiftConsoleFindsPipelineRuns(t *testing.T) {
 	}
 }
 
-// The commands create repository and webhook of `tkn pac` find the installation and the address of
-// new webhooks by ConfigMap pipelines-as-code-info.
+// The commands create repository and webhook of `tkn pac` read the address of new webhooks from
+// ConfigMap pipelines-as-code-info: pkg/cli/webhook/webhook.go, Install. Its namespace is one of
+// those in pkg/cmd/tknpac/bootstrap/bootstrap.go, getConfigMap.
 func TestTknPacFindsAddressOfWebhooks(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../../config/optional/pipelines-as-code-names.yaml")
@@ -175,12 +174,9 @@ func TestTknPacFindsAddressOfWebhooks(t *testing.T) {
 	}
 	names.Data["controller-url"] = "https://hooks.example.com"
 	run := params.New()
-	run.Clients.Kube, run.Clients.PipelineAsCode = kubefake.NewSimpleClientset(&names), pacfake.NewSimpleClientset()
-	installed, namespace, err := bootstrap.DetectPacInstallation(t.Context(), "", run)
-	if err != nil || !installed {
-		t.Fatalf("installed: %t: %v", installed, err)
-	}
-	if found, err := info.GetPACInfo(t.Context(), run, namespace); err != nil || found.ControllerURL != "https://hooks.example.com" {
+	run.Clients.Kube = kubefake.NewSimpleClientset(&names)
+	found, err := info.GetPACInfo(t.Context(), run, "pipelines-as-code")
+	if err != nil || found.ControllerURL != "https://hooks.example.com" {
 		t.Errorf("%+v: %v", found, err)
 	}
 }
