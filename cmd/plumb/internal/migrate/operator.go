@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 )
 
 // Operator turns PaC off where the Tekton operator has installed it, and on again.
@@ -168,9 +169,8 @@ func (o *Operator) installed(ctx context.Context, s *operated) (bool, error) {
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool { return r.UID != s.pac }) {
 		return false, nil
 	}
-	pac, err := FindPaC(ctx, o.Cluster)
-	running := pac.Running()
-	return slices.Contains(running, pacController) && slices.Contains(running, pacWatcher), err
+	found, err := pac.Find(ctx, o.Cluster.Kube)
+	return found.Stopped() == "", err
 }
 
 // check returns an error if turning PaC off or on would lose deliveries or run them twice.
@@ -188,7 +188,7 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 		return fmt.Errorf("ConfigMap %[1]s/%[2]s has no %[3]s, so the watcher of Pipelines-as-Code would adopt Plumbline's "+
 			"PipelineRuns: set it first, then wait until the PipelineRuns from before have finished:\n"+
 			`  kubectl -n %[1]s patch configmap %[2]s --type=merge -p '{"data":{"%[3]s":"http://%[4]s.%[5]s.svc.cluster.local:8080"}}'`,
-			o.Namespace, o.ConfigMap, keyPaC, pacController, s.target())
+			o.Namespace, o.ConfigMap, keyPaC, pac.ControllerName, s.target())
 	}
 	if o.Back {
 		return o.namesFree(ctx, s.target())
@@ -203,19 +203,19 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 // pipelines-as-code-names.yaml): the operator would leave it an alias, so that PaC's address led
 // back to Plumbline.
 func (o *Operator) namesFree(ctx context.Context, namespace string) error {
-	service, err := o.Cluster.Kube.CoreV1().Services(namespace).Get(ctx, pacController, metav1.GetOptions{})
+	service, err := o.Cluster.Kube.CoreV1().Services(namespace).Get(ctx, pac.ControllerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return kube.Failed(fmt.Sprintf("reading Service %s/%s", namespace, pacController), err)
+		return kube.Failed(fmt.Sprintf("reading Service %s/%s", namespace, pac.ControllerName), err)
 	}
 	if service.Labels["app.kubernetes.io/part-of"] != "plumbline" {
 		return nil
 	}
 	return fmt.Errorf("Service %[1]s/%[2]s is an alias that leads to Plumbline: with Helm, set pipelinesAsCode.service.enabled "+
 		"and pipelinesAsCode.info.enabled to false. Otherwise: kubectl -n %[1]s delete service/%[2]s configmap/pipelines-as-code-info",
-		namespace, pacController)
+		namespace, pac.ControllerName)
 }
 
 // describe says what Run would do.
