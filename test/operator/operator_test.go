@@ -174,7 +174,8 @@ func TestOwnerReferenceOfTheLastMomentIsRemoved(t *testing.T) {
 	before := installed(ctx, t, "openshift")
 	definition, err := shared.client.Resource(definitions()).Get(ctx, definitionName, metav1.GetOptions{})
 	must(t, err)
-	owner, err := json.Marshal(map[string]any{"metadata": map[string]any{"ownerReferences": definition.GetOwnerReferences()}})
+	owners := map[string]any{"ownerReferences": definition.GetOwnerReferences()}
+	owner, err := json.Marshal(map[string]any{"metadata": owners})
 	must(t, err)
 	shared.operator.waits.Store(true)
 	defer shared.operator.waits.Store(false)

@@ -47,7 +47,8 @@ func TestNamesOfPipelinesAsCodeAreDeleted(t *testing.T) {
 		{rbac + "/v1", "Role", "roles", "pipelines-as-code-info"},
 		{rbac + "/v1", "RoleBinding", "rolebindings", "pipelines-as-code-info"},
 	} {
-		alias, theirs := thing(o.apiVersion, o.kind, "openshift-pipelines", o.name), thing(o.apiVersion, o.kind, "theirs", o.name)
+		alias := thing(o.apiVersion, o.kind, "openshift-pipelines", o.name)
+		theirs := thing(o.apiVersion, o.kind, "theirs", o.name)
 		theirs.SetLabels(map[string]string{"app.kubernetes.io/part-of": "pipelines-as-code"})
 		kind := alias.GroupVersionKind().GroupVersion().WithResource(o.resource)
 		for _, object := range []*unstructured.Unstructured{alias, theirs} {
