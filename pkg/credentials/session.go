@@ -116,9 +116,9 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	return &client, nil
 }
 
-// locate finds the project of a request to /incoming. No other namespace can have claimed the URL of
-// the Repository. So it must be the project's own: with http in place of https, for example, it
-// would be a second URL of the project of another namespace.
+// locate finds the project of a request to /incoming. The Repository must have the project's own
+// URL: with http in place of https, for example, a project has a second URL, which is free although
+// another namespace has claimed the first one.
 func (s *Session) locate(
 	ctx context.Context, service provider.Provider, base string, credentials provider.Credentials,
 ) (v1alpha1.Located, error) {

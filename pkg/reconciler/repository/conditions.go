@@ -163,7 +163,8 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 
 // scopeRefused returns an error if the Repository lists other repositories and may not.
 func (r *Reconciler) scopeRefused(spec *pacv1alpha1.RepositorySpec) error {
-	if len(spec.Settings.GithubAppTokenScopeRepos) == 0 || spec.FixedToken() != "" || !r.settings.Load().TokenScope.RefusesLists() {
+	if len(spec.Settings.GithubAppTokenScopeRepos) == 0 || spec.FixedToken() != "" ||
+		!r.settings.Load().TokenScope.RefusesLists() {
 		return nil
 	}
 	return scope.Refused()
