@@ -52,7 +52,9 @@ func TestNamesOfPipelinesAsCodeAreDeleted(t *testing.T) {
 		theirs.SetLabels(map[string]string{"app.kubernetes.io/part-of": "pipelines-as-code"})
 		kind := alias.GroupVersionKind().GroupVersion().WithResource(o.resource)
 		for _, object := range []*unstructured.Unstructured{alias, theirs} {
-			_, err := e.dynamic.Resource(kind).Namespace(object.GetNamespace()).Create(t.Context(), object, metav1.CreateOptions{})
+			_, err := e.dynamic.Resource(kind).
+				Namespace(object.GetNamespace()).
+				Create(t.Context(), object, metav1.CreateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
