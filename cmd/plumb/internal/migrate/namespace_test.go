@@ -15,6 +15,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 func (e *env) move(change func(*Namespaces), names ...string) error {
@@ -209,6 +210,24 @@ func TestNamespaceKeepsAnotherMove(t *testing.T) {
 	if got := e.data()["serve-namespaces"]; got != "plumbline, team-b, team-a" {
 		t.Errorf("it serves %q", got)
 	}
+}
+
+func TestNamespaceSaysThatPaCKeepsAURL(t *testing.T) {
+	kept := app("team-a")
+	kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{
+		Type:    pacv1alpha1.RepositoryURL,
+		Status:  corev1.ConditionFalse,
+		Reason:  "Claimed",
+		Message: "it belongs to team-b/app",
+	})
+	e := newMoving(t, kept)
+	e.own.PrependReactor("list", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &v1alpha1.RepositoryClaimList{}, nil
+	})
+	if err := e.move(forward, "team-a"); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Repository team-a/app is not served: it belongs to team-b/app")
 }
 
 func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
