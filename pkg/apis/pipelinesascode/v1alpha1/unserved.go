@@ -34,14 +34,7 @@ func (s *RepositorySpec) IgnoredFields() []string {
 			git.ignoredScopes(s.Settings, set)
 		}
 	}
-	var all []string
-	for field, isSet := range set {
-		if isSet {
-			all = append(all, field)
-		}
-	}
-	slices.Sort(all)
-	return all
+	return thoseSet(set)
 }
 
 // ignoredScopes adds the settings of tokens that a service's own tokens cannot follow, and whether
@@ -66,4 +59,34 @@ func (s *Settings) ignoredFields(set map[string]bool) {
 	if s.Gitlab != nil {
 		set[fieldTokenRotation] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
 	}
+}
+
+// OwnFields lists the fields that are set and that Pipelines-as-Code does not have, as paths below
+// spec.
+func (s *RepositorySpec) OwnFields() []string {
+	set := map[string]bool{"params.untrusted": s.Params != nil &&
+		slices.ContainsFunc(*s.Params, func(p Params) bool { return p.Untrusted })}
+	if own := s.Settings; own != nil {
+		set["settings.queue_priority"] = own.QueuePriority != ""
+		set["settings.run_ceiling"] = own.RunCeiling != nil
+		set["settings.run_token_permissions"] = len(own.RunTokenPermissions) > 0
+		set["settings.status_check"] = own.StatusCheck != nil
+		set["settings.test_any"] = own.TestAny != nil
+		set["settings.trusted"] = len(own.Trusted) > 0
+		set["settings.unmatched"] = own.Unmatched != ""
+		set["settings.untrusted_service_account"] = own.UntrustedServiceAccount != ""
+	}
+	return thoseSet(set)
+}
+
+// thoseSet returns the fields that are set, sorted.
+func thoseSet(set map[string]bool) []string {
+	var all []string
+	for field, isSet := range set {
+		if isSet {
+			all = append(all, field)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
