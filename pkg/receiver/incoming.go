@@ -124,7 +124,7 @@ func (h *Handler) isTheirs(ctx context.Context, repository *pacv1alpha1.Reposito
 		return true
 	}
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-	return err == nil && h.ServedByPipelinesAsCode(ctx, canonical) != ""
+	return err == nil && h.servedByPipelinesAsCode(ctx, canonical) != ""
 }
 
 // isOurs reports whether a request has the secret of a Repository that Pipelines-as-Code does not
