@@ -27,7 +27,13 @@ func TestStoreReadsConfigMapOfAnotherName(t *testing.T) {
 		t.Errorf("application-name is %q", got)
 	}
 	change(name, keySettledCap, "many")
-	if all := strings.Join(logger.errors, "\n"); !strings.Contains(all, "ConfigMap ci/pipelines-as-code: these keys") {
-		t.Errorf("the log names another ConfigMap: %s", all)
+	change(name, "hub-catalog-type", "tektonhub")
+	for _, said := range append(logger.errors, logger.infos...) {
+		if !strings.Contains(said, "ConfigMap ci/pipelines-as-code: ") {
+			t.Errorf("the log names another ConfigMap: %s", said)
+		}
+	}
+	if len(logger.errors)+len(logger.infos) != 2 {
+		t.Errorf("logged %q and %q", logger.errors, logger.infos)
 	}
 }
