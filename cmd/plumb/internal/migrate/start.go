@@ -198,11 +198,23 @@ func (s *Start) copy(ctx context.Context, m copies) error {
 			Repositories(s.Namespace).
 			Create(ctx, m.global, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return kube.Failed("creating "+what, err)
+			return s.refusedByWebhook(kube.Failed("creating "+what, err))
 		}
 		s.say("%s was created: the global Repository", what)
 	}
 	return nil
+}
+
+// refusedByWebhook adds what to do if PaC's webhook has refused the global Repository: it accepts
+// one without a URL in PaC's own namespace only, and each URL once.
+func (s *Start) refusedByWebhook(err error) error {
+	if !strings.Contains(err.Error(), leftWebhook) {
+		return err
+	}
+	return fmt.Errorf(`%w. Exempt namespace %s from this webhook, and run the command again:
+  kubectl patch validatingwebhookconfiguration %s --type=json -p '[{"op": "add", "path": "/webhooks/0/namespaceSelector",
+    "value": {"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [%q]}]}}]'`,
+		err, s.Namespace, leftWebhook, s.Namespace)
 }
 
 // next says what the administrator does now.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -160,6 +160,21 @@ func TestStartRefuses(t *testing.T) {
 			e.kube.ClearActions()
 			e.refused(e.start(), test.want)
 		})
+	}
+}
+
+// PaC's webhook accepts a Repository without a URL in PaC's namespace only (its pkg/webhook).
+func TestStartSaysWhatToDoAboutTheWebhookOfPaC(t *testing.T) {
+	e := newEnv(t, globalRepository())
+	e.own.PrependReactor("create", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewBadRequest(
+			`admission webhook "validation.pipelinesascode.tekton.dev" denied the request: URL must be set`,
+		)
+	})
+	err := e.start()
+	if err == nil || !strings.Contains(err.Error(), "URL must be set. Exempt namespace plumbline from this webhook") ||
+		!strings.Contains(err.Error(), `"values": ["plumbline"]`) || e.data()["pipelines-as-code-url"] != "" {
+		t.Errorf("%v; the settings are %v", err, e.data())
 	}
 }
 
