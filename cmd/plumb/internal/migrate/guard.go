@@ -93,7 +93,8 @@ func (o *Operator) guard(ctx context.Context, s *operated) error {
 		case err == nil:
 			refused = 0
 			return false, nil
-		// Only the text of a denial names the policy: its code and reason are those of every policy.
+		// Only the text of a denial names the policy: its code and reason are those of every
+		// policy.
 		case !strings.Contains(err.Error(), guardName):
 			return false, kube.Failed("deleting CustomResourceDefinition "+definitionName+" in a dry run", err)
 		}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
@@ -163,9 +164,8 @@ func (o *Operator) installed(ctx context.Context, s *operated) (bool, error) {
 	if len(owners) == 0 || slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool { return r.UID != s.pac }) {
 		return false, nil
 	}
-	pac, err := FindPaC(ctx, o.Cluster)
-	running := pac.Running()
-	return slices.Contains(running, pacController) && slices.Contains(running, pacWatcher), err
+	found, err := pac.Find(ctx, o.Cluster.Kube)
+	return found.Stopped() == "", err
 }
 
 // left returns what the operator has not deleted yet.
@@ -176,9 +176,9 @@ func (o *Operator) left(ctx context.Context, s *operated) (left []string, err er
 	for _, set := range s.sets {
 		left = append(left, "TektonInstallerSet "+set)
 	}
-	pac, err := FindPaC(ctx, o.Cluster)
-	if err == nil && pac != nil && pac.Operated() {
-		left = append(left, "the Deployments of Pipelines-as-Code in namespace "+pac.Namespace)
+	found, err := pac.Find(ctx, o.Cluster.Kube)
+	if err == nil && found != nil && found.Operated() {
+		left = append(left, "the Deployments of Pipelines-as-Code in namespace "+found.Namespace)
 	}
 	return left, err
 }
@@ -194,7 +194,7 @@ func stillThere(err error, left []string) error {
 
 // deleteWebhook deletes the webhook of PaC, which would refuse every Repository without a pod.
 func (o *Operator) deleteWebhook(ctx context.Context) error {
-	if pac, err := FindPaC(ctx, o.Cluster); pac != nil || err != nil {
+	if found, err := pac.Find(ctx, o.Cluster.Kube); found != nil || err != nil {
 		return err // another PaC, which the operator does not manage
 	}
 	const name = "validation.pipelinesascode.tekton.dev"
@@ -222,7 +222,7 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 		return fmt.Errorf("ConfigMap %[1]s/%[2]s has no %[3]s, so the watcher of Pipelines-as-Code would adopt Plumbline's "+
 			"PipelineRuns: set it first, then wait until the PipelineRuns from before have finished:\n"+
 			`  kubectl -n %[1]s patch configmap %[2]s --type=merge -p '{"data":{"%[3]s":"http://%[4]s.%[5]s.svc.cluster.local:8080"}}'`,
-			o.Namespace, o.ConfigMap, keyPaC, pacController, s.target())
+			o.Namespace, o.ConfigMap, keyPaC, pac.ControllerName, s.target())
 	}
 	if o.Back || url == "" {
 		return nil
