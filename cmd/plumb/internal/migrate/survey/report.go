@@ -5,6 +5,8 @@ package survey
 import (
 	"cmp"
 	"slices"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 )
 
 // Kind says what a finding means for the move.
@@ -18,6 +20,8 @@ const (
 	Differs Kind = "differs"
 	// Same is what stays as it is.
 	Same Kind = "same"
+	// NotCompared is an event, or a decision about one pipeline, that could not be compared.
+	NotCompared Kind = "not compared"
 )
 
 // Topic is what a finding is about.
@@ -35,26 +39,13 @@ const (
 // Report is what a move to Plumbline changes.
 type Report struct {
 	// Blocked is true if a finding blocks the move.
-	Blocked       bool           `json:"blocked"`
-	Installations []Installation `json:"installations"`
-	Repositories  Count          `json:"repositories"`
-	Events        Events         `json:"events"`
-	Findings      []Finding      `json:"findings"`
+	Blocked       bool             `json:"blocked"`
+	Installations []pac.Controller `json:"installations"`
+	Repositories  Count            `json:"repositories"`
+	Events        Events           `json:"events"`
+	Findings      []Finding        `json:"findings"`
 	// MissingRights are rights that the account lacks, so that the report is not complete.
 	MissingRights []string `json:"missingRights,omitempty"`
-}
-
-// Installation is one controller of Pipelines-as-Code.
-type Installation struct {
-	Namespace  string `json:"namespace"`
-	Deployment string `json:"deployment"`
-	Version    string `json:"version,omitempty"`
-	ConfigMap  string `json:"configMap"`
-	Secret     string `json:"secret"`
-	// Operator is true if the Tekton operator installed it.
-	Operator bool `json:"operator,omitempty"`
-
-	global string // the name of the global Repository
 }
 
 // Count counts Repositories.
@@ -71,14 +62,6 @@ type Events struct {
 	Compared int `json:"compared"`
 	// Equal are those for which Plumbline starts the same pipelines.
 	Equal int `json:"equal"`
-	// NotCompared says why other events, or decisions about single pipelines, were not compared.
-	NotCompared []Skipped `json:"notCompared,omitempty"`
-}
-
-// Skipped counts what was not compared for one reason.
-type Skipped struct {
-	Why   string `json:"why"`
-	Count int    `json:"count"`
 }
 
 // Finding is one thing that a user of the cluster notices, or has to do.
@@ -99,13 +82,12 @@ type collector struct {
 	findings []Finding
 	// touched are the Repositories that a finding of this kind is about.
 	touched map[Kind]map[string]bool
-	skipped map[string]int
 	rights  rights
 }
 
 // add adds a finding about one object. repository is the Repository that it touches, "" for none.
 func (c *collector) add(f Finding, repository, object string) {
-	if repository != "" && f.Kind != Same {
+	if repository != "" {
 		if c.touched == nil {
 			c.touched = map[Kind]map[string]bool{Blocks: {}, Differs: {}}
 		}
@@ -124,20 +106,20 @@ func (c *collector) add(f Finding, repository, object string) {
 	c.findings = append(c.findings, f)
 }
 
-// skip counts something that was not compared.
-func (c *collector) skip(why string) {
-	if c.skipped == nil {
-		c.skipped = map[string]int{}
-	}
-	c.skipped[why]++
+// skip reports that something was not compared. remedy says what to do about it, "" for nothing.
+func (c *collector) skip(why, remedy, object string) {
+	c.add(Finding{Kind: NotCompared, Topic: Pipelines, Says: why, Remedy: remedy}, "", object)
 }
 
-// finish completes a report with what was collected.
+// finish completes a report with what was collected. What concerns the cluster comes first, then
+// what concerns many objects.
 func (c *collector) finish(r *Report) {
-	order := []Kind{Blocks, Differs, Same}
+	kinds := []Kind{Blocks, Differs, Same, NotCompared}
+	topics := []Topic{Cluster, Setting, Access, Repositories, Pipelines}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
+			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)),
 			cmp.Compare(len(b.Objects), len(a.Objects)),
 		)
 	})
@@ -150,11 +132,5 @@ func (c *collector) finish(r *Report) {
 			r.Repositories.Unchanged--
 		}
 	}
-	for why, count := range c.skipped {
-		r.Events.NotCompared = append(r.Events.NotCompared, Skipped{why, count})
-	}
-	slices.SortFunc(r.Events.NotCompared, func(a, b Skipped) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why))
-	})
 	r.MissingRights = c.rights.missing()
 }

@@ -10,10 +10,12 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pac "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -40,7 +42,7 @@ type started struct {
 func (s *surveyor) started(ctx context.Context) (map[string][]started, error) {
 	runs := schema.GroupVersionResource{Group: "tekton.dev", Version: "v1", Resource: "pipelineruns"}
 	var all []metav1.PartialObjectMetadata
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		o.LabelSelector = pac.ManagedByLabel + "=" + pac.ManagedBy + ",!" + plumbline.EventLabel
 		list, err := s.cluster.Metadata.Resource(runs).List(ctx, o)
 		if err != nil {
@@ -49,7 +51,7 @@ func (s *surveyor) started(ctx context.Context) (map[string][]started, error) {
 		all = append(all, list.Items...)
 		return list.Continue, nil
 	})
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) { // the requirements name a Tekton that is too old
 		return nil, s.unlessForbidden("reading PipelineRuns", err)
 	}
 	return eventsOf(all), nil

@@ -13,8 +13,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 )
@@ -27,8 +25,11 @@ type Options struct {
 	Clones string
 	// Remote allows calls to Git services, with the credentials in the cluster.
 	Remote bool
-	// GitHubURL is where the App is registered.
+	// GitHubURL is where the App is registered; empty for github-url of Plumbline's ConfigMap.
 	GitHubURL string
+	// System and ConfigMap are Plumbline's namespace and the name of its settings, which need not
+	// exist.
+	System, ConfigMap string
 	// Events is how many of the last events of each Repository are compared.
 	Events int
 	// Version is Plumbline's.
@@ -46,7 +47,7 @@ type surveyor struct {
 
 // Take reads the cluster.
 func Take(ctx context.Context, cluster *kube.Cluster, o Options) (*Report, error) {
-	s := &surveyor{Options: o, cluster: cluster}
+	s := &surveyor{Options: o, cluster: cluster, collector: collector{findings: []Finding{}}}
 	report := &Report{}
 	s.requirements(ctx)
 	var err error
@@ -61,7 +62,7 @@ func Take(ctx context.Context, cluster *kube.Cluster, o Options) (*Report, error
 	if err := s.access(ctx, report.Installations); err != nil {
 		return nil, err
 	}
-	if err := s.compare(ctx, moving, &report.Events); err != nil {
+	if err := s.compareEvents(ctx, moving, &report.Events); err != nil {
 		return nil, err
 	}
 	s.finish(report)
@@ -88,18 +89,4 @@ func (s *surveyor) unlessForbidden(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// pageSize is how many objects one call reads.
-const pageSize = 500
-
-// pages lists in calls of pageSize objects.
-func pages(list func(metav1.ListOptions) (next string, err error)) error {
-	for o := (metav1.ListOptions{Limit: pageSize}); ; {
-		next, err := list(o)
-		if err != nil || next == "" {
-			return err
-		}
-		o.Continue = next
-	}
 }
