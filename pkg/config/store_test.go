@@ -12,9 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-type recordingLogger struct{ errors, fatals, infos []string }
+type recordingLogger struct{ infos, errors, fatals []string }
 
 func (*recordingLogger) Debugf(string, ...any) {}
+
 func (l *recordingLogger) Infof(format string, args ...any) {
 	l.infos = append(l.infos, fmt.Sprintf(format, args...))
 }

@@ -154,9 +154,9 @@ func (s *Start) globalRepository(ctx context.Context, found *pac.Installation) (
 			s.say("%s exists already and stays", what)
 			return nil, nil
 		default:
-			return &pacv1alpha1.Repository{
-				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global, Labels: known.Labels}, Spec: known.Spec,
-			}, nil
+			// Without its labels: a GitOps tool that tracks objects by a label would delete the copy.
+			own := metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global}
+			return &pacv1alpha1.Repository{ObjectMeta: own, Spec: known.Spec}, nil
 		}
 	}
 	return nil, nil

@@ -99,7 +99,6 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 	if err != nil {
 		return err
 	}
-	settings, err := config.New(cm.Data)
 	if cm.Data[keyPaC] == "" {
 		if len(found.Running()) > 0 {
 			return fmt.Errorf(
@@ -109,10 +108,17 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 		}
 		return nil
 	}
+	return f.nothingLeft(ctx, cm)
+}
+
+// nothingLeft returns an error that lists the namespaces that are left to PaC by ConfigMap
+// plumbline.
+func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error {
+	settings, err := config.New(cm.Data)
 	if settings.Namespaces.Broken != "" {
-		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, f.ConfigMap, err)
+		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.ConfigMap, err)
 	}
-	repositories, err := (&Namespaces{Migration: f.Migration}).repositories(ctx)
+	repositories, err := (&Namespaces{Migration: *m}).repositories(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,7 +128,7 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 		return fmt.Errorf("Pipelines-as-Code still serves these namespaces: %s. Move them with plumb migrate namespace --all",
 			strings.Join(names, ", "))
 	}
-	claims, err := f.claims(ctx)
+	claims, err := m.claims(ctx)
 	if err != nil {
 		return err
 	}

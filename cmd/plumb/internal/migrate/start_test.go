@@ -61,6 +61,7 @@ func theirs() []runtime.Object {
 
 func globalRepository() *pacv1alpha1.Repository {
 	global := repository(pacNS, "pipelines-as-code", "")
+	global.Labels = map[string]string{"app.kubernetes.io/instance": "argo-cd"}
 	global.Spec.GitProvider = &pacv1alpha1.GitProvider{
 		Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "gitlab"}, WebhookSecret: &pacv1alpha1.Secret{Name: "gitlab"},
 	}
@@ -88,7 +89,7 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 	copied, err := e.own.PipelinesascodeV1alpha1().
 		Repositories(system).
 		Get(t.Context(), "pipelines-as-code", metav1.GetOptions{})
-	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" {
+	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" || len(copied.Labels) > 0 {
 		t.Errorf("%v: the global Repository is %+v", err, copied)
 	}
 	if _, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "gitlab", metav1.GetOptions{}); err != nil {
