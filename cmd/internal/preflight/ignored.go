@@ -21,14 +21,9 @@ func (c *Checker) ignoredKeys(ctx context.Context) []Finding {
 	var all []Finding
 	for _, line := range config.DescribeIgnored(cm.Data) {
 		all = append(all, Finding{
-<<<<<<< HEAD
-			Object: fmt.Sprintf("ConfigMap %s/%s", c.Namespace, c.configMap()), Problem: "has a setting without effect: " + line,
-			Remedy: "remove the key; docs/migration.md lists all of them",
-=======
 			Object:  fmt.Sprintf("ConfigMap %s/%s", c.Namespace, c.configMap()),
 			Problem: "has a setting without effect: " + line,
 			Remedy:  "remove the key; docs/migration.md lists all of them",
->>>>>>> dev
 		})
 	}
 	return all

@@ -11,22 +11,6 @@ import (
 )
 
 func TestKeysWithoutEffectAreFound(t *testing.T) {
-<<<<<<< HEAD
-	const name = "pipelines-as-code" // what -config-map names
-	c, _ := checker(t, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name},
-		Data: map[string]string{
-			"application-name":                     "CI",
-			"bitbucket-cloud-check-source-ip":      "true",
-			"bitbucket-cloud-additional-source-ip": "10.0.0.0/8",
-		},
-	})
-	c.ConfigMap = name
-	found := c.ignoredKeys(t.Context())
-	if len(found) != 1 || !strings.Contains(found[0].Problem, `"bitbucket-cloud-additional-source-ip"`) ||
-		found[0].Object != "ConfigMap plumbline/"+name {
-		t.Errorf("found %v, want the key that has an effect in Pipelines-as-Code", found)
-=======
 	for _, name := range []string{"plumbline", "pipelines-as-code"} {
 		c, _ := checker(t, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name},
@@ -42,6 +26,5 @@ func TestKeysWithoutEffectAreFound(t *testing.T) {
 			found[0].Object != "ConfigMap plumbline/"+name {
 			t.Errorf("%s: found %v, want the key that has an effect in Pipelines-as-Code", name, found)
 		}
->>>>>>> dev
 	}
 }
