@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
@@ -56,22 +57,40 @@ func (m *Migration) awaitRuns(ctx context.Context, namespaces ...string) error {
 	return err
 }
 
-// hooks says which webhooks of GitLab projects are to be changed. Only a user with a token may read
-// where they lead.
+// hooks says which webhooks of single repositories are to be changed. Only a user with a token may
+// read where they lead.
 func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository) {
 	first := true
 	for _, name := range n.Names {
 		for _, repository := range repositories[name] {
-			if git := repository.Spec.GitProvider; git == nil || git.Type != gitlab.Name {
+			page := hooksPage(&repository)
+			if page == "" {
 				continue
 			}
 			if first {
-				n.say("Change the URL of these GitLab projects' webhooks to %s, if they lead to Pipelines-as-Code. "+
+				n.say("Change the URL of these repositories' webhooks to %s, if they lead to Pipelines-as-Code. "+
 					"Until then it serves their events.", receiverURL(cm))
 			}
 			first = false
-			n.say("  %s/-/hooks (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
-				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), repository.Name, name)
+			if repository.Spec.GitProvider.Type == gitlab.Name {
+				page += fmt.Sprintf(" (or delete the webhook there, then: plumb webhook add %s --namespace %s)", repository.Name, name)
+			}
+			n.say("  %s", page)
 		}
 	}
+}
+
+// hooksPage returns the Git service's page with the webhooks of a repository; "" if it has none of
+// its own: the App serves it, or its Git service is not served.
+func hooksPage(repository *pacv1alpha1.Repository) string {
+	page := strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git")
+	switch git := repository.Spec.GitProvider; {
+	case git == nil:
+		return ""
+	case git.Type == gitlab.Name:
+		return page + "/-/hooks"
+	case git.Secret != nil && (git.Type == "" || git.Type == github.Name):
+		return page + "/settings/hooks"
+	}
+	return ""
 }

@@ -222,7 +222,9 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	})
 	lab := repository("team-a", "lab", "https://gitlab.example.com/acme/lab.git")
 	lab.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"}
-	e := newMoving(t, second, app("team-a"), refused, lab)
+	hub := repository("team-a", "hub", "https://github.com/acme/hub/")
+	hub.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "hub"}}
+	e := newMoving(t, second, app("team-a"), refused, lab, hub)
 	if err := e.move(forward, "team-a"); err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +233,7 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 		"Repository team-a/second is not served: its URL belongs to Repository team-a/app",
 		"https://hooks.example.com/",
 		"https://gitlab.example.com/acme/lab/-/hooks",
+		"https://github.com/acme/hub/settings/hooks",
 		"plumb webhook add lab --namespace team-a",
 	)
 }

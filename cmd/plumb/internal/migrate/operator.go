@@ -119,6 +119,9 @@ func (o *Operator) off(ctx context.Context, s *operated) error {
 		left, _ := o.left(ctx, now)
 		return stillThere(err, left)
 	}
+	if pac, err := FindPaC(ctx, o.Cluster); pac != nil || err != nil {
+		return err // another PaC, which the operator does not manage
+	}
 	return o.deleteWebhook(ctx)
 }
 
@@ -190,21 +193,6 @@ func stillThere(err error, left []string) error {
 	return fmt.Errorf("the operator has not deleted %s in time: read its log. "+
 		"If another program writes TektonConfig %s, for example GitOps, turn Pipelines-as-Code off there",
 		strings.Join(left, ", "), configName)
-}
-
-// deleteWebhook deletes the webhook of PaC, which would refuse every Repository without a pod.
-func (o *Operator) deleteWebhook(ctx context.Context) error {
-	if pac, err := FindPaC(ctx, o.Cluster); pac != nil || err != nil {
-		return err // another PaC, which the operator does not manage
-	}
-	const name = "validation.pipelinesascode.tekton.dev"
-	err := o.Cluster.Kube.AdmissionregistrationV1().
-		ValidatingWebhookConfigurations().
-		Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return kube.Failed("deleting ValidatingWebhookConfiguration "+name, err)
-	}
-	return nil
 }
 
 // check returns an error if turning PaC off or on would lose deliveries or run them twice.

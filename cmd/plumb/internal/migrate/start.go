@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -171,6 +172,11 @@ func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	all := []authorizationv1.ResourceAttributes{
 		{Verb: "patch", Resource: "configmaps", Namespace: s.Namespace, Name: s.ConfigMap},
 	}
+	for _, verb := range []string{"get", "update"} {
+		all = append(all, authorizationv1.ResourceAttributes{
+			Verb: verb, Group: admissionv1.GroupName, Resource: "validatingwebhookconfigurations", Name: pacWebhookConfig,
+		})
+	}
 	if len(m.secrets) > 0 {
 		all = append(all, authorizationv1.ResourceAttributes{Verb: "create", Resource: "secrets", Namespace: s.Namespace})
 	}
@@ -182,8 +188,11 @@ func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	return all
 }
 
-// copy creates what is missing. Objects that another call has created meanwhile stay.
+// copy creates what is missing, in the namespace that PaC's webhook no longer checks. Objects that another call has created meanwhile stay.
 func (s *Start) copy(ctx context.Context, m copies) error {
+	if err := s.exempt(ctx); err != nil {
+		return err
+	}
 	for _, secret := range m.secrets {
 		what := fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name)
 		_, err := s.Cluster.Kube.CoreV1().Secrets(s.Namespace).Create(ctx, secret, metav1.CreateOptions{})
@@ -212,5 +221,5 @@ Next:
   1. Set the webhook URL of the GitHub App to %s
      This is needed once. Plumbline forwards the deliveries of namespaces that have not moved.
   2. Move a namespace: plumb migrate namespace NAMESPACE
-     It also says which webhooks of GitLab projects are to be changed.`, receiverURL(cm))
+     It also lists the webhooks of single repositories that are to be changed.`, receiverURL(cm))
 }
