@@ -19,8 +19,8 @@ type problems struct {
 	*comment
 	// strategy reports whether the Repository's comment_strategy asks for the comment.
 	strategy func(string) bool
-	// has reports whether an event has such a problem, and lists whether the comment about some
-	// events, which newest has returned, lists any.
+	// has reports whether an event has such a problem. lists reports whether the comment about
+	// events that newest has returned lists one.
 	has   func(event *v1alpha1.GitEvent) bool
 	lists func(events []*v1alpha1.GitEvent) bool
 	// begin makes the state of an event's comment.
