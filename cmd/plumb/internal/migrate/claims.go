@@ -58,11 +58,8 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 		return "released"
 	case !own:
 		owner := claim.Spec.Repository
-		return fmt.Sprintf(
-			"is not served: its URL belongs to Repository %s/%s. Delete one of the two",
-			owner.Namespace,
-			owner.Name,
-		)
+		return fmt.Sprintf("is not served: its URL belongs to Repository %s/%s. Delete one of the two",
+			owner.Namespace, owner.Name)
 	}
 	return "claimed" + problem(repository)
 }

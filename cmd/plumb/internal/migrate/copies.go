@@ -133,8 +133,7 @@ func (s *Start) globalRepository(ctx context.Context, pac *PaC) (*pacv1alpha1.Re
 		{Namespace: s.Namespace, Name: s.Global}, {Namespace: pac.Namespace, Name: pac.Global},
 	} {
 		what := fmt.Sprintf("Repository %s/%s", at.Namespace, at.Name)
-		known, err := s.Cluster.Own.PipelinesascodeV1alpha1().
-			Repositories(at.Namespace).
+		known, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(at.Namespace).
 			Get(ctx, at.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):

@@ -45,11 +45,8 @@ func (m *Migration) awaitRuns(ctx context.Context, namespaces ...string) error {
 	})
 	if wait.Interrupted(err) && len(runs) > 0 {
 		m.list("Not finished", runs)
-		return fmt.Errorf(
-			"%d runs of Pipelines-as-Code have not finished after %s: run the command again",
-			len(runs),
-			m.Timeout,
-		)
+		return fmt.Errorf("%d runs of Pipelines-as-Code have not finished after %s: run the command again",
+			len(runs), m.Timeout)
 	}
 	if err == nil {
 		m.say("All runs of Pipelines-as-Code have finished.")
@@ -73,7 +70,8 @@ func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1
 			}
 			first = false
 			if repository.Spec.GitProvider.Type == gitlab.Name {
-				page += fmt.Sprintf(" (or delete the webhook there, then: plumb webhook add %s --namespace %s)", repository.Name, name)
+				page += fmt.Sprintf(" (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
+					repository.Name, name)
 			}
 			n.say("  %s", page)
 		}

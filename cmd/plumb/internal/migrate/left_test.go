@@ -98,7 +98,8 @@ func newLeft(t *testing.T, key ...string) *left {
 	token := secret(team, "lab")
 	l.labToken = l.lab.CreateToken(gitlab.NewToken{Project: "acme/app", Level: gitlab.Maintainer}).Value
 	token.Data["provider.token"] = []byte(l.labToken)
-	l.put(theirs, token, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: pacWebhookConfig}})
+	l.put(theirs, token,
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: pacWebhookConfig}})
 	for _, name := range []string{pacController, pacWatcher, pacWebhook} {
 		stopped := deployment(pacNS, name)
 		stopped.Spec.Replicas, stopped.Status.Replicas = ptr.To[int32](0), 0

@@ -121,14 +121,8 @@ func (s *operated) choosePlatform() {
 			s.platform = platform
 		}
 	}
-	enabled, found, _ := unstructured.NestedBool(
-		s.config.Object,
-		"spec",
-		"platforms",
-		s.platform,
-		"pipelinesAsCode",
-		"enable",
-	)
+	enabled, found, _ := unstructured.NestedBool(s.config.Object, "spec", "platforms", s.platform, "pipelinesAsCode",
+		"enable")
 	s.enabled = enabled || !found // the operator's default
 }
 
@@ -150,9 +144,7 @@ func (s *operated) owners() []metav1.OwnerReference {
 
 // object reads an object without a namespace, nil if there is none.
 func (m *Migration) object(
-	ctx context.Context,
-	of schema.GroupVersionResource,
-	name string,
+	ctx context.Context, of schema.GroupVersionResource, name string,
 ) (*unstructured.Unstructured, error) {
 	object, err := m.Cluster.Dynamic.Resource(of).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) { // also if the kind is not served
@@ -166,8 +158,7 @@ func (m *Migration) object(
 
 // objects reads all objects of a kind in pages; none if the kind is not served.
 func (m *Migration) objects(
-	ctx context.Context,
-	of schema.GroupVersionResource,
+	ctx context.Context, of schema.GroupVersionResource,
 ) (all []unstructured.Unstructured, err error) {
 	const page = 500
 	options := metav1.ListOptions{Limit: page}
@@ -193,11 +184,8 @@ func (o *Operator) kept(ctx context.Context, before *operated) (*operated, error
 	case err != nil:
 		return now, err
 	case now.definition.GetUID() != before.definition.GetUID() || now.definition.GetDeletionTimestamp() != nil:
-		return now, fmt.Errorf(
-			"CustomResourceDefinition %s was deleted, and all Repositories with it. %s",
-			definitionName,
-			o.restore(),
-		)
+		return now, fmt.Errorf("CustomResourceDefinition %s was deleted, and all Repositories with it. %s",
+			definitionName, o.restore())
 	}
 	return now, o.missing(before.repositories, now)
 }

@@ -63,9 +63,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	}
 	if err := o.turn(ctx, s); err != nil {
 		return fmt.Errorf(
-			"%w\nCall the command again. Until it succeeds, ValidatingAdmissionPolicy %s keeps the Repositories",
-			err,
-			guardName,
+			"%w\nCall the command again. Until it succeeds, ValidatingAdmissionPolicy %s keeps the Repositories", err, guardName,
 		)
 	}
 	o.finished(s)
@@ -253,11 +251,8 @@ func (o *Operator) describe(s *operated) {
 		"delete the policy",
 	}
 	if o.Back {
-		steps[2] = fmt.Sprintf(
-			"set spec.platforms.%s.pipelinesAsCode.enable: true in TektonConfig %s",
-			s.platform,
-			configName,
-		)
+		steps[2] = fmt.Sprintf("set spec.platforms.%s.pipelinesAsCode.enable: true in TektonConfig %s",
+			s.platform, configName)
 		steps[3] = "wait until the operator has installed Pipelines-as-Code. It replaces the CustomResourceDefinition"
 		steps = append(steps[:4], steps[5])
 	}

@@ -129,10 +129,8 @@ func (p *PaC) Address(ctx context.Context, c *kube.Cluster) (string, error) {
 	what := fmt.Sprintf("reading Service %s/%s", p.Namespace, pacController)
 	service, err := c.Kube.CoreV1().Services(p.Namespace).Get(ctx, pacController, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return "", fmt.Errorf(
-			"%s: it does not exist: say with --pac-url where the controller of Pipelines-as-Code listens",
-			what,
-		)
+		return "", fmt.Errorf("%s: it does not exist: say with --pac-url where the controller of Pipelines-as-Code listens",
+			what)
 	}
 	if err != nil {
 		return "", kube.Failed(what, err)
@@ -145,8 +143,7 @@ func (p *PaC) Address(ctx context.Context, c *kube.Cluster) (string, error) {
 	}
 	if len(ports) != 1 {
 		return "", fmt.Errorf(
-			"%s: it has no port http-listener: say with --pac-url where the controller of Pipelines-as-Code listens",
-			what,
+			"%s: it has no port http-listener: say with --pac-url where the controller of Pipelines-as-Code listens", what,
 		)
 	}
 	return fmt.Sprintf("http://%s.%s.svc.cluster.local:%d", pacController, p.Namespace, ports[0].Port), nil

@@ -42,15 +42,11 @@ func (f *Finish) release(ctx context.Context, pac *PaC) error {
 	if err != nil {
 		return err
 	}
-	f.say(
-		"Runs of Pipelines-as-Code: %d checks were concluded if they were open, %d runs can be deleted now",
-		concluded,
-		released,
-	)
+	f.say("Runs of Pipelines-as-Code: %d checks were concluded if they were open, %d runs can be deleted now", concluded,
+		released)
 	if failed > 0 {
 		return fmt.Errorf(
-			"%d checks could not be concluded: run the command again, or add --leave-checks to leave them as they are",
-			failed,
+			"%d checks could not be concluded: run the command again, or add --leave-checks to leave them as they are", failed,
 		)
 	}
 	return nil
@@ -74,10 +70,8 @@ func (f *Finish) releaseRun(ctx context.Context, run *pipelinev1.PipelineRun, cl
 	err := f.update(ctx, run, func(run *pipelinev1.PipelineRun) (map[string]any, error) {
 		metadata := map[string]any{}
 		if finalized(run) {
-			metadata["finalizers"] = slices.DeleteFunc(
-				slices.Clone(run.Finalizers),
-				func(name string) bool { return name == finalizer },
-			)
+			metadata["finalizers"] = slices.DeleteFunc(slices.Clone(run.Finalizers),
+				func(name string) bool { return name == finalizer })
 		}
 		if closed {
 			state := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}

@@ -64,10 +64,8 @@ func (s *Start) Run(ctx context.Context) error {
 
 // begin sets the keys of the migration.
 func (s *Start) begin(ctx context.Context, cm *corev1.ConfigMap, missing copies) error {
-	changed, err := s.change(
-		ctx,
-		func(cm *corev1.ConfigMap) (map[string]*string, error) { return s.keys(cm, missing.keys) },
-	)
+	changed, err := s.change(ctx,
+		func(cm *corev1.ConfigMap) (map[string]*string, error) { return s.keys(cm, missing.keys) })
 	switch {
 	case err != nil:
 		return err
@@ -103,9 +101,7 @@ func (s *Start) check(ctx context.Context, pac *PaC) (err error) {
 			return err
 		}
 	}
-	if u, err := url.Parse(
-		s.URL,
-	); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+	if u, err := url.Parse(s.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
 		u.User != nil {
 		return errors.New("--pac-url is not a URL that begins with http:// or https://, without a user or password")
 	}
@@ -188,7 +184,8 @@ func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	return all
 }
 
-// copy creates what is missing, in the namespace that PaC's webhook no longer checks. Objects that another call has created meanwhile stay.
+// copy creates what is missing, in the namespace that PaC's webhook no longer checks. Objects that
+// another call has created meanwhile stay.
 func (s *Start) copy(ctx context.Context, m copies) error {
 	if err := s.exempt(ctx); err != nil {
 		return err
@@ -203,8 +200,7 @@ func (s *Start) copy(ctx context.Context, m copies) error {
 	}
 	if m.global != nil {
 		what := fmt.Sprintf("Repository %s/%s", s.Namespace, m.global.Name)
-		_, err := s.Cluster.Own.PipelinesascodeV1alpha1().
-			Repositories(s.Namespace).
+		_, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(s.Namespace).
 			Create(ctx, m.global, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return kube.Failed("creating "+what, err)
