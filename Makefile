@@ -160,7 +160,7 @@ oracle: binaries ## play SCENARIOS=100 of SEED=1 to Pipelines-as-Code itself and
 REPOSITORIES ?= 200
 
 .PHONY: migration
-migration: binaries ## move REPOSITORIES=200 from Pipelines-as-Code to Plumbline and back while commits are pushed, with processes of both killed; each push runs exactly once
+migration: binaries ## move REPOSITORIES=200 from Pipelines-as-Code to Plumbline and back and after finish, while commits are pushed, pull requests are opened and users comment, with processes of both killed; each event runs exactly once
 	go -C test/oracle build -o '$(CURDIR)/dist/migration' ./migration
 	$(call foreground,dist/migration -repositories $(REPOSITORIES))
 

@@ -55,10 +55,20 @@ func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check stat
 	if len(mine) > 0 {
 		return w.putNext(ctx, head.SHA, check, known[0], mine)
 	}
+	if check.Adopted && leftOpen(known) {
+		return w.post(ctx, head.SHA, want)
+	}
 	if check.OnlyOpen || check.Yields && len(known) > 0 {
 		return "", nil
 	}
 	return w.post(ctx, head.SHA, want)
+}
+
+// leftOpen reports whether the status that GitHub shows is one that Pipelines-as-Code has left
+// pending: it has no mark of a run.
+func leftOpen(known []*gh.RepoStatus) bool {
+	return len(known) > 0 && known[0].GetState() == statePending &&
+		!strings.HasSuffix(known[0].GetDescription(), ")")
 }
 
 // putNext posts a status of a run that has some, mine, newest first. It returns the id of the

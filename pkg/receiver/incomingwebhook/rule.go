@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,8 +13,9 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
-// maxTarget limits a regular expression, as package glob limits a pattern.
-const maxTarget = 512
+// maxSteps limits what the targets of a Repository cost for one request, in the steps of package
+// glob: some 20 ms, or 400 usual patterns. A team that writes more must not slow down the receiver.
+const maxSteps = 20_000
 
 // SameSecret compares a request's secret with one that is copied, in a time that depends on
 // neither.
@@ -24,29 +24,35 @@ func SameSecret(sent string, secret []byte) bool {
 	return len(secret) > 0 && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// Rule returns the first rule whose targets match the branch, and its index; -1 if there is none.
+// Rule returns the index of the first rule whose targets match the branch, -1 if there is none.
+// Targets after maxSteps match only the branch that they name.
 func Rule(rules []pacv1alpha1.IncomingRule, branch string) int {
+	steps := 0
 	return slices.IndexFunc(rules, func(rule pacv1alpha1.IncomingRule) bool {
-		return slices.ContainsFunc(rule.Targets, func(target string) bool { return matches(target, branch) })
+		return slices.ContainsFunc(rule.Targets, func(target string) bool {
+			if target == branch || steps > maxSteps {
+				return target == branch
+			}
+			matched, cost := matches(target, branch)
+			steps += cost
+			return matched
+		})
 	})
 }
 
-// matches reports whether a target matches a branch. A target that begins with ^ is a regular
-// expression: no branch and no glob for one begins so, because Git does not allow it in a name. A
-// target that cannot be read matches nothing, as in Pipelines-as-Code.
-func matches(target, branch string) bool {
-	if target == branch {
-		return true
-	}
+// matches reports whether a pattern matches a branch, and what that cost. A pattern that begins
+// with ^ is a regular expression: no branch and no glob for one begins so, because Git does not
+// allow it in a name. A pattern that cannot be read matches nothing, as in Pipelines-as-Code.
+func matches(target, branch string) (matched bool, steps int) {
 	if strings.HasPrefix(target, "^") {
-		if len(target) > maxTarget {
-			return false
-		}
-		expression, err := regexp.Compile(target)
-		return err == nil && expression.MatchString(branch)
+		expression, parts, err := glob.CompileExpression(target)
+		return err == nil && expression.MatchString(branch), len(target) + parts*(1+len(branch)/50)
 	}
 	pattern, err := glob.Compile("", target)
-	return err == nil && pattern.Match(branch)
+	if err != nil {
+		return false, len(target)
+	}
+	return pattern.Match(branch), pattern.Steps([]string{branch})
 }
 
 // CheckParams refuses params that the rule does not list.

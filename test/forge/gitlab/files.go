@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -193,4 +194,11 @@ func getFile(c *call) answer {
 	o := f.describe(c.project.db)
 	o["content"] = base64.StdEncoding.EncodeToString(f.data)
 	return f.headers(ok(o), o)
+}
+
+// getRawFile answers the content alone. Here ref defaults to the default branch.
+func getRawFile(c *call) answer {
+	f := c.fileAt()
+	a := answer{Status: http.StatusOK, Raw: f.data}.With("Content-Type", "text/plain; charset=utf-8")
+	return f.headers(a, f.describe(c.project.db))
 }

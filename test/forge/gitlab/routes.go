@@ -13,6 +13,7 @@ const (
 	RouteUser          = "user.get"
 	RouteTree          = "tree.list"
 	RouteFile          = "files.get"
+	RouteRawFile       = "files.raw"
 	RouteCommit        = "commits.get"
 	RouteCommitDiff    = "commits.diff"
 	RouteCommitRefs    = "commits.refs"
@@ -99,6 +100,7 @@ func repositoryRoutes() []route {
 	return []route{
 		{RouteTree, "GET", r + "/tree", readable, nil, getTree},
 		{RouteFile, "GET", r + "/files/{path}", readable, files, getFile},
+		{RouteRawFile, "GET", r + "/files/{path}/raw", readable, files, getRawFile},
 		{RouteCommit, "GET", r + "/commits/{sha}", readable, nil, getCommit},
 		{RouteCommitDiff, "GET", r + "/commits/{sha}/diff", readable, nil, getCommitDiff},
 		{RouteCommitRefs, "GET", r + "/commits/{sha}/refs", readable, nil, getCommitRefs},

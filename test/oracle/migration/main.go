@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command migration moves namespaces from Pipelines-as-Code to Plumbline and back while commits are
-// pushed. It fails unless each push has run exactly once, and its check is true.
+// Command migration moves namespaces from Pipelines-as-Code to Plumbline and back with plumb
+// migrate, while commits are pushed, pull requests are opened, and users comment. It fails unless
+// each event has run exactly once, and its check is true.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/test/installation"
@@ -24,7 +26,7 @@ type options struct {
 func main() {
 	var o options
 	flag.IntVar(&o.repositories, "repositories", 12, "how many Repositories move, four in each namespace")
-	flag.DurationVar(&o.pace, "pace", 500*time.Millisecond, "the time between two pushes")
+	flag.DurationVar(&o.pace, "pace", 500*time.Millisecond, "the time between two events")
 	flag.DurationVar(&o.stay, "stay", 2*time.Second, "the time between two moves of a namespace")
 	flag.DurationVar(&o.down, "down", 15*time.Second, "how long a process that is killed does not run")
 	installation.Main("migration", func(ctx context.Context) error { return o.run(ctx) })
@@ -44,7 +46,8 @@ func (o options) run(ctx context.Context) error {
 	return nil
 }
 
-// play moves all namespaces there and back, and then kills processes on the way there.
+// play moves all namespaces there and back, kills processes on the way there, and goes back after
+// plumb migrate finish.
 func (o options) play(ctx context.Context, b *play.Beside) error {
 	for _, act := range []struct {
 		name string
@@ -53,6 +56,7 @@ func (o options) play(ctx context.Context, b *play.Beside) error {
 		{"move there and back", o.thereAndBack},
 		{"half have moved, and a receiver is killed", o.killReceiver},
 		{"half have moved, and Pipelines-as-Code is killed", o.killPaC},
+		{"finish, and go back", o.goBack},
 	} {
 		begin := time.Now()
 		if err := act.do(ctx, b); err != nil {
@@ -63,20 +67,20 @@ func (o options) play(ctx context.Context, b *play.Beside) error {
 			return fmt.Errorf("%s: %s: %w", act.name, outcome, err)
 		}
 		fmt.Printf("%s, %s: %s\n", act.name, time.Since(begin).Round(time.Second), outcome)
-		if outcome.Ours == 0 || outcome.Theirs == 0 {
-			return fmt.Errorf("%s: one of them has run nothing", act.name)
+		if slices.Contains([]int{outcome.Ours, outcome.Theirs, outcome.OfPulls, outcome.OnLab}, 0) {
+			return fmt.Errorf("%s: one of them has run nothing, or one kind of event is missing", act.name)
 		}
 	}
 	return nil
 }
 
-// whilePushed does something while commits are pushed.
-func (o options) whilePushed(ctx context.Context, b *play.Beside, do func() error) error {
-	pushing, end := context.WithCancel(ctx)
+// during does something while events happen.
+func (o options) during(ctx context.Context, b *play.Beside, do func() error) error {
+	happening, end := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.Events(pushing, o.pace)
+		b.Events(happening, o.pace)
 	}()
 	err := do()
 	end()
@@ -85,22 +89,14 @@ func (o options) whilePushed(ctx context.Context, b *play.Beside, do func() erro
 }
 
 func (o options) thereAndBack(ctx context.Context, b *play.Beside) error {
-	all := b.Namespaces()
-	return o.whilePushed(ctx, b, func() error {
-		for n := range all {
-			if err := b.Serve(ctx, all[:n+1]); err != nil {
-				return err
+	return o.during(ctx, b, func() error {
+		for _, way := range [][]string{{"namespace"}, {"namespace", "--back"}} {
+			for _, namespace := range b.Namespaces() {
+				if _, err := b.Migrate(ctx, append(way, namespace)...); err != nil {
+					return err
+				}
+				rest(ctx, o.stay)
 			}
-			if err := b.AwaitClaims(ctx, all[n]); err != nil {
-				return err
-			}
-			rest(ctx, o.stay)
-		}
-		for n := range all {
-			if err := b.Serve(ctx, all[n+1:]); err != nil {
-				return err
-			}
-			rest(ctx, o.stay)
 		}
 		return nil
 	})
@@ -108,17 +104,35 @@ func (o options) thereAndBack(ctx context.Context, b *play.Beside) error {
 
 // half moves every other namespace.
 func (o options) half(ctx context.Context, b *play.Beside) error {
-	var moved []string
+	_, err := b.Migrate(ctx, append([]string{"namespace"}, half(b)...)...)
+	return err
+}
+
+func half(b *play.Beside) (some []string) {
 	for n, namespace := range b.Namespaces() {
 		if n%2 == 0 {
-			moved = append(moved, namespace)
+			some = append(some, namespace)
 		}
 	}
-	return b.Serve(ctx, moved)
+	return some
+}
+
+// goBack ends the migration while events happen, and goes back: half of the namespaces first, and
+// then the others.
+func (o options) goBack(ctx context.Context, b *play.Beside) error {
+	return o.during(ctx, b, func() error {
+		if err := b.GoBackAfterFinish(ctx, half(b), func() { rest(ctx, o.stay) }); err != nil {
+			return err
+		}
+		rest(ctx, o.stay)
+		_, err := b.Migrate(ctx, "namespace", "--all", "--back")
+		rest(ctx, o.stay)
+		return err
+	})
 }
 
 func (o options) killReceiver(ctx context.Context, b *play.Beside) error {
-	return o.whilePushed(ctx, b, func() error {
+	return o.during(ctx, b, func() error {
 		if err := o.half(ctx, b); err != nil {
 			return err
 		}
@@ -128,13 +142,13 @@ func (o options) killReceiver(ctx context.Context, b *play.Beside) error {
 }
 
 func (o options) killPaC(ctx context.Context, b *play.Beside) error {
-	if err := o.half(ctx, b); err != nil { // nothing is pushed, so nothing is in flight
+	if err := o.half(ctx, b); err != nil { // nothing happens, so nothing is in flight
 		return err
 	}
-	return o.whilePushed(ctx, b, func() error { return b.KillController(ctx, o.down) })
+	return o.during(ctx, b, func() error { return b.KillController(ctx, o.down) })
 }
 
-// rest waits while pushes arrive.
+// rest waits while events happen.
 func rest(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

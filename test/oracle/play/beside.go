@@ -3,7 +3,9 @@
 package play
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,20 +14,18 @@ import (
 	neturl "net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/test/cluster"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 	"github.com/plumbline-ci/plumbline/test/installation"
 )
 
@@ -38,6 +38,7 @@ type Beside struct {
 	Dir string
 
 	forge   *forge.GitHub
+	lab     *gitlab.GitLab
 	gateway *gateway
 	// front is where Plumbline's receivers find Pipelines-as-Code.
 	front   *httptest.Server
@@ -46,23 +47,47 @@ type Beside struct {
 	dynamic dynamic.Interface
 	ours    *installation.Installation
 	app     forge.App
+	plumb   string // the command
 
-	original  *cluster.Part // the controller of Pipelines-as-Code
-	receivers []*installation.Process
-	next      atomic.Int64
-	repos     []string // by number
-	mu        sync.Mutex
-	pushes    map[string]push // by commit
-	accepted  map[string]int  // how often Pipelines-as-Code has accepted each delivery
+	controller, watcher *cluster.Part // of Pipelines-as-Code
+	receivers           []*installation.Process
+	next                atomic.Int64
+	repos               []repository // by number
+	pulls               []pull
+	// finished is true after plumb migrate finish: since then PipelineRuns of Plumbline have a
+	// state.
+	finished bool
+
+	mu       sync.Mutex
+	commits  map[string]*commit // by their SHAs
+	accepted map[string]int     // how often Pipelines-as-Code has accepted each delivery
+	refused  []delivery         // of GitLab
 }
 
-// push is one delivery.
-type push struct{ repo, guid string }
+// repository is one at the forge, or a project of GitLab.
+type repository struct {
+	name  string
+	onLab bool
+}
+
+// commit is one whose deliveries each start one PipelineRun of a pipeline.
+type commit struct {
+	repo       repository
+	pipeline   string
+	deliveries []string // their ids
+}
+
+// pull is an open pull request or merge request.
+type pull struct {
+	repo   repository
+	sha    string
+	number int
+}
 
 // OpenBeside starts everything with so many Repositories, all served by Pipelines-as-Code. Close
 // ends what it started, also when it fails.
 func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *Beside, err error) {
-	b = &Beside{pushes: map[string]push{}, accepted: map[string]int{}}
+	b = &Beside{commits: map[string]*commit{}, accepted: map[string]int{}}
 	if b.Dir, err = os.MkdirTemp("", "plumbline-migration-"); err != nil {
 		return b, err
 	}
@@ -74,6 +99,10 @@ func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *B
 	if err != nil {
 		return b, err
 	}
+	if err := installation.Compile(ctx, b.Dir, "./cmd/plumb"); err != nil {
+		return b, err
+	}
+	b.plumb = filepath.Join(b.Dir, "plumb")
 	if err := b.host(); err != nil {
 		return b, err
 	}
@@ -86,15 +115,15 @@ func OpenBeside(ctx context.Context, repositories int, progress io.Writer) (b *B
 	if b.proxy, err = cluster.NewProxy(b.cluster); err != nil {
 		return b, err
 	}
-	theirs, original, err := installOriginal(ctx, b.cluster, b.proxy, built, b.app, b.gateway.server.URL)
+	theirs, parts, err := installOriginal(ctx, b.cluster, b.proxy, built, b.app, b.gateway.server.URL)
 	if err != nil {
 		return b, err
 	}
-	b.original = original
+	b.controller, b.watcher = parts[controller], parts[watcher]
 	if err := b.putFront(theirs); err != nil {
 		return b, err
 	}
-	if err := b.install(ctx, programs, b.front.URL); err != nil {
+	if err := b.install(ctx, programs); err != nil {
 		return b, err
 	}
 	for n := range repositories {
@@ -116,13 +145,15 @@ func (b *Beside) putFront(url string) error {
 	b.front = httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(to)
-			r.Out.Header.Set("X-Github-Enterprise-Host", b.forge.URL())
+			if r.In.Header.Get("X-Github-Event") != "" {
+				r.Out.Header.Set("X-Github-Enterprise-Host", b.forge.URL())
+			}
 		},
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusAccepted {
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				b.accepted[r.Request.Header.Get("X-GitHub-Delivery")]++
+				b.accepted[cmp.Or(r.Request.Header.Get("X-GitHub-Delivery"), r.Request.Header.Get("Idempotency-Key"))]++
 			}
 			return nil
 		},
@@ -141,7 +172,8 @@ func quietly(config *rest.Config) *rest.Config {
 
 func (b *Beside) host() (err error) {
 	b.forge = forge.New(forge.Options{RateLimit: unlimited})
-	if err := b.forge.Start(); err != nil {
+	b.lab = gitlab.New(gitlab.Options{RateLimit: unlimited})
+	if err := errors.Join(b.forge.Start(), b.lab.Start()); err != nil {
 		return err
 	}
 	if b.gateway, err = newGateway(b.forge.URL()); err != nil {
@@ -153,18 +185,23 @@ func (b *Beside) host() (err error) {
 	return nil
 }
 
-// install installs Plumbline next to a running Pipelines-as-Code.
-func (b *Beside) install(ctx context.Context, programs installation.Programs, theirs string) (err error) {
+// install installs Plumbline next to a running Pipelines-as-Code, and starts the migration.
+func (b *Beside) install(ctx context.Context, programs installation.Programs) (err error) {
 	if err := installation.Define(ctx, b.cluster); err != nil {
 		return err
 	}
 	b.ours, err = installation.New(ctx, installation.Options{
 		Cluster: b.cluster, Forge: b.forge, App: b.app, Programs: programs, Namespace: "plumbline",
-		Config: [][3]string{
-			{"plumbline", "pipelines-as-code-url", theirs}, {"plumbline", "serve-namespaces", "plumbline"},
-		},
 	})
 	if err != nil {
+		return err
+	}
+	for _, name := range []string{controller, watcher} {
+		if err := b.deploy(ctx, name); err != nil {
+			return err
+		}
+	}
+	if _, err := b.Migrate(ctx, "start", "--pac-url="+b.front.URL); err != nil {
 		return err
 	}
 	for range 2 {
@@ -184,96 +221,21 @@ func (b *Beside) install(ctx context.Context, programs installation.Programs, th
 	return controller.Start(ctx)
 }
 
-// author pushes all commits.
-const author = "owner"
-
-// tekton is .tekton/build.yaml. Every third repository has a pipeline that fails.
-const tekton = `apiVersion: tekton.dev/v1
-kind: PipelineRun
-metadata:
-  name: build
-  annotations:
-    pipelinesascode.tekton.dev/on-event: "[push]"
-    pipelinesascode.tekton.dev/on-target-branch: "[main]"
-    ` + cluster.ExitCodeAnnotation + `: "%d"
-spec:
-  pipelineSpec:
-    tasks:
-      - {name: build, taskSpec: {steps: [{name: step, image: busybox, script: exit 0}]}}
-`
-
-// namespaceOfRepo returns the namespace of a repository's number.
-func namespaceOfRepo(n int) string { return fmt.Sprintf("team-%02d", n/perNamespace) }
-
-func nameOfRepo(n int) string { return fmt.Sprintf("app-%03d", n) }
-
-// fails reports whether the pipeline of a repository fails.
-func fails(repo string) bool { return strings.HasSuffix(repo, "0") }
-
-// serve makes a repository and a Repository for it.
-func (b *Beside) serve(ctx context.Context, n int) error {
-	if n%perNamespace == 0 {
-		if err := b.cluster.MakeNamespace(ctx, namespaceOfRepo(n)); err != nil {
-			return err
-		}
-	}
-	name := nameOfRepo(n)
-	repo := b.forge.CreateRepo(organisation, name, forge.RepoOptions{})
-	full, code := organisation+"/"+name, 0
-	if fails(full) {
-		code = 1
-	}
-	b.forge.Commit(full, "main", forge.Change{
-		Files: map[string]string{".tekton/build.yaml": fmt.Sprintf(tekton, code)}, Message: "begin", Author: author,
-	})
-	_, err := b.ours.Serve(ctx, namespaceOfRepo(n), name, pacv1alpha1.RepositorySpec{URL: repo.HTMLURL})
-	b.repos = append(b.repos, full)
+// deploy creates a Deployment of Pipelines-as-Code, in which plumb sees that it runs. Nothing
+// creates its pods: our processes stand in.
+func (b *Beside) deploy(ctx context.Context, name string) error {
+	labels := map[string]string{"app": name}
+	_, err := b.ours.Kube.AppsV1().Deployments(pacNamespace).Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "it", Image: "pac"}}},
+			},
+		},
+	}, metav1.CreateOptions{})
 	return err
-}
-
-// Namespaces returns those with Repositories.
-func (b *Beside) Namespaces() (all []string) {
-	for n := 0; n < len(b.repos); n += perNamespace {
-		all = append(all, namespaceOfRepo(n))
-	}
-	return all
-}
-
-// Serve sets the namespaces that Plumbline serves, besides its own.
-func (b *Beside) Serve(ctx context.Context, namespaces []string) error {
-	patch := fmt.Sprintf(
-		`{"data":{"serve-namespaces":%q}}`,
-		strings.Join(append([]string{"plumbline"}, namespaces...), ","),
-	)
-	_, err := b.ours.Kube.CoreV1().ConfigMaps("plumbline").Patch(ctx, "plumbline", types.MergePatchType, []byte(patch),
-		metav1.PatchOptions{})
-	return err
-}
-
-// AwaitClaims waits until the Repositories of a namespace have claimed their URLs.
-func (b *Beside) AwaitClaims(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, serving)
-	defer cancel()
-	return cluster.Poll(ctx, 100*time.Millisecond, func() error {
-		for n, repo := range b.repos {
-			if namespaceOfRepo(n) != namespace {
-				continue
-			}
-			url, err := v1alpha1.CanonicalURL(b.forge.URL() + "/" + repo)
-			if err != nil {
-				return err
-			}
-			claim, err := b.ours.Plumbline.PlumblineV1alpha1().RepositoryClaims("plumbline").Get(ctx, v1alpha1.ClaimName(url),
-				metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			if claim.Status.ReleasedAt != nil {
-				return fmt.Errorf("the claim of %s is still released", repo)
-			}
-		}
-		return nil
-	})
 }
 
 // Close ends everything. keep leaves the logs.
@@ -293,7 +255,7 @@ func (b *Beside) Close(keep bool) {
 		b.gateway.server.Close()
 	}
 	if b.forge != nil {
-		_ = b.forge.Close()
+		_ = errors.Join(b.forge.Close(), b.lab.Close())
 	}
 	if !keep {
 		_ = os.RemoveAll(b.Dir)

@@ -28,10 +28,10 @@ const pacNamespace = "pipelines-as-code"
 
 // installOriginal applies what the release ships, stores the App's credentials and starts the
 // controller and the watcher, which call the API server at proxy and the forge at api. It returns
-// the controller, and where it listens.
+// both processes, and where the controller listens.
 func installOriginal(
 	ctx context.Context, c *cluster.Cluster, proxy *cluster.Proxy, built original, app forge.App, api string,
-) (url string, part *cluster.Part, err error) {
+) (url string, parts map[string]*cluster.Part, err error) {
 	manifests, err := shipped(built.config, built.settings)
 	if err != nil {
 		return "", nil, err
@@ -43,6 +43,7 @@ func installOriginal(
 	if err != nil {
 		return "", nil, err
 	}
+	parts = map[string]*cluster.Part{}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "pipelines-as-code-secret"},
 		StringData: map[string]string{
@@ -56,18 +57,12 @@ func installOriginal(
 	for _, process := range []struct{ name, port string }{
 		{watcher, "PAC_WATCHER_PORT"}, {controller, "PAC_CONTROLLER_PORT"},
 	} {
-		if url, part, err = startOriginal(
-			ctx,
-			c,
-			proxy,
-			filepath.Join(built.bin, process.name),
-			process.port,
-			api,
-		); err != nil {
+		path := filepath.Join(built.bin, process.name)
+		if url, parts[process.name], err = startOriginal(ctx, c, proxy, path, process.port, api); err != nil {
 			return "", nil, err
 		}
 	}
-	return url, part, nil
+	return url, parts, nil
 }
 
 // shipped is the release's manifests, but for Deployments, for which our processes stand in, and

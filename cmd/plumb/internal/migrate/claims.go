@@ -5,6 +5,7 @@ package migrate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,6 +65,28 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 	return "claimed" + problem(repository)
 }
 
+// allClaimed returns an error if deliveries for Repositories are still forwarded to PaC, because
+// their URLs have no claim.
+func allClaimed(
+	claims map[string]*v1alpha1.RepositoryClaim, repositories map[string][]pacv1alpha1.Repository,
+) error {
+	var left []string
+	for _, all := range repositories {
+		for i := range all {
+			if (&Namespaces{}).moved(claims, &all[i]) == "" {
+				left = append(left, all[i].Namespace+"/"+all[i].Name)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	slices.Sort(left)
+	return fmt.Errorf("%d Repositories are in namespaces that have moved, and Plumbline has not claimed their URLs yet, "+
+		"so Pipelines-as-Code still serves them, for example %s: plumb migrate namespace --all waits for it",
+		len(left), left[0])
+}
+
 // problem returns what the conditions of a Repository say is wrong, "" for nothing.
 func problem(repository *pacv1alpha1.Repository) string {
 	for _, condition := range repository.Status.Conditions {
@@ -78,8 +101,11 @@ func problem(repository *pacv1alpha1.Repository) string {
 // awaitClaims waits until the URLs of the namespaces' Repositories have changed hands, and says
 // what became of each.
 func (n *Namespaces) awaitClaims(ctx context.Context) error {
-	said, left := map[string]bool{}, 0
+	said, left := map[string]bool{}, []string(nil)
 	err := n.until(ctx, func(ctx context.Context) (bool, error) {
+		if err := n.stillMoved(ctx); err != nil {
+			return false, err
+		}
 		repositories, err := n.repositories(ctx)
 		if err != nil {
 			return false, err
@@ -88,25 +114,26 @@ func (n *Namespaces) awaitClaims(ctx context.Context) error {
 		if err != nil {
 			return false, err
 		}
-		left = 0
+		left = nil
 		for _, name := range n.Names {
 			for i := range repositories[name] {
 				repository := &repositories[name][i]
 				key, became := repository.Namespace+"/"+repository.Name, n.moved(claims, repository)
 				switch {
 				case became == "":
-					left++
+					left = append(left, key)
 				case !said[key]:
 					said[key] = true
 					n.say("Repository %s %s", key, became)
 				}
 			}
 		}
-		return left == 0, nil
+		return len(left) == 0, nil
 	})
-	if wait.Interrupted(err) && left > 0 {
-		return fmt.Errorf("%d Repositories have not changed hands after %s: plumb doctor says whether a controller runs; "+
-			"then run the command again", left, n.Timeout)
+	if wait.Interrupted(err) && len(left) > 0 {
+		done := map[bool]string{false: "claimed", true: "released"}[n.Back]
+		return fmt.Errorf("Plumbline has not %s the URLs of %d Repositories after %s, for example that of %s: "+
+			"see with plumb doctor whether a controller runs, then run the command again", done, len(left), n.Timeout, left[0])
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -37,7 +38,7 @@ type concluder struct {
 }
 
 // newConcluder reads what a conclusion needs. It logs in as PaC did, while PaC's Secret is there.
-func (f *Finish) newConcluder(ctx context.Context, pac *PaC) (*concluder, error) {
+func (f *Finish) newConcluder(ctx context.Context, found *pac.Installation) (*concluder, error) {
 	cm, err := f.settings(ctx)
 	if err != nil {
 		return nil, err
@@ -54,8 +55,8 @@ func (f *Finish) newConcluder(ctx context.Context, pac *PaC) (*concluder, error)
 		},
 		Clock: clock.RealClock{},
 	}
-	if pac != nil {
-		if login, err = f.asPaC(ctx, pac, login, settings); err != nil {
+	if found != nil {
+		if login, err = f.asPaC(ctx, found, login, settings); err != nil {
 			return nil, err
 		}
 	}
@@ -81,22 +82,22 @@ func (f *Finish) newConcluder(ctx context.Context, pac *PaC) (*concluder, error)
 
 // asPaC takes the credentials, the global Repository and the name of checks from PaC.
 func (f *Finish) asPaC(
-	ctx context.Context, pac *PaC, login credentials.Options, settings *config.Config,
+	ctx context.Context, found *pac.Installation, login credentials.Options, settings *config.Config,
 ) (credentials.Options, error) {
-	cm, err := f.Cluster.Kube.CoreV1().ConfigMaps(pac.Namespace).Get(ctx, pac.ConfigMap, metav1.GetOptions{})
+	cm, err := f.Cluster.Kube.CoreV1().ConfigMaps(found.Namespace).Get(ctx, found.ConfigMap, metav1.GetOptions{})
 	switch {
 	case err == nil:
 		theirs, _ := config.New(map[string]string{"application-name": cm.Data["application-name"]})
 		settings.ApplicationName = theirs.ApplicationName
 	case !apierrors.IsNotFound(err):
-		return login, kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", pac.Namespace, pac.ConfigMap), err)
+		return login, kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", found.Namespace, found.ConfigMap), err)
 	}
-	_, err = f.Cluster.Kube.CoreV1().Secrets(pac.Namespace).Get(ctx, pac.Secret, metav1.GetOptions{})
+	_, err = f.Cluster.Kube.CoreV1().Secrets(found.Namespace).Get(ctx, found.Secret, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		login.Namespace, login.AppSecret, login.GlobalRepository = pac.Namespace, pac.Secret, pac.Global
+		login.Namespace, login.AppSecret, login.GlobalRepository = found.Namespace, found.Secret, found.Global
 	case !apierrors.IsNotFound(err):
-		return login, kube.Failed(fmt.Sprintf("reading Secret %s/%s", pac.Namespace, pac.Secret), err)
+		return login, kube.Failed(fmt.Sprintf("reading Secret %s/%s", found.Namespace, found.Secret), err)
 	}
 	return login, nil
 }
@@ -112,6 +113,10 @@ func (c *concluder) conclude(ctx context.Context, run *pipelinev1.PipelineRun, r
 	client, err := session.Connect(ctx) // it looks the project up if no delivery has said its id
 	if err != nil {
 		return err
+	}
+	if event.Spec.InstallationID != 0 && !byApp(run) {
+		return fmt.Errorf("its status was set with a token, and Repository %s/%s does not name one with a webhook secret "+
+			"any more", run.Namespace, event.Spec.Repository.Name)
 	}
 	if pull := event.Spec.PullRequest; pull != nil && pull.HeadProjectID == 0 {
 		pull.HeadProjectID = event.Spec.Project.ID
@@ -149,11 +154,11 @@ func (c *concluder) eventOf(run *pipelinev1.PipelineRun, result *v1alpha1.Result
 			name, repository.Namespace, repository.Name)
 	}
 	service := said[pipelinesascode.GitProvider]
-	switch {
-	case strings.HasPrefix(service, github.Name) && said[pipelinesascode.InstallationID] != "":
+	if strings.HasPrefix(service, github.Name) { // github-enterprise
 		service = github.Name
-	case service != gitlab.Name:
-		return nil, fmt.Errorf("its status at %s was set without a GitHub App, which plumb cannot conclude", service)
+	}
+	if service != github.Name && service != gitlab.Name {
+		return nil, fmt.Errorf("its status is at %s, which Plumbline does not serve", service)
 	}
 	event := &v1alpha1.GitEvent{
 		ObjectMeta: metav1.ObjectMeta{Name: "left-" + string(run.UID)},
@@ -164,7 +169,7 @@ func (c *concluder) eventOf(run *pipelinev1.PipelineRun, result *v1alpha1.Result
 			Repository: v1alpha1.RepositoryReference{
 				Namespace: run.Namespace, Name: repository.Name, UID: repository.UID, URL: repository.Spec.URL,
 			},
-			Project: provider.ProjectAt(baseOf(c.settings, repository), claim.Spec.URL),
+			Project: provider.ProjectAt(c.baseOf(run, repository), claim.Spec.URL),
 			SHA:     said[pipelinesascode.SHA],
 			HeadRef: said[pipelinesascode.SourceBranch],
 		},
@@ -193,12 +198,24 @@ func (c *concluder) eventOf(run *pipelinev1.PipelineRun, result *v1alpha1.Result
 	return event, nil
 }
 
-// baseOf returns the web URL of a Repository's Git service.
-func baseOf(settings *config.Config, repository *pacv1alpha1.Repository) string {
-	if service := repository.Spec.GitProvider; service != nil && service.Type == gitlab.Name {
-		return gitlab.BaseURL(service.URL, repository.Spec.URL, v1alpha1.Project{})
+// baseOf returns the web URL of the Git service where the check of a run is.
+func (c *concluder) baseOf(run *pipelinev1.PipelineRun, repository *pacv1alpha1.Repository) string {
+	service := pacv1alpha1.GitProvider{}
+	if repository.Spec.GitProvider != nil {
+		service = *repository.Spec.GitProvider
 	}
-	return settings.GitHubURL
+	switch {
+	case service.Type == gitlab.Name:
+		return gitlab.BaseURL(service.URL, repository.Spec.URL, v1alpha1.Project{})
+	case byApp(run):
+		return c.settings.GitHubURL
+	}
+	return github.BaseURL(service.URL, repository.Spec.URL, v1alpha1.Project{})
+}
+
+// byApp reports whether a GitHub App has created the check of a run.
+func byApp(run *pipelinev1.PipelineRun) bool {
+	return run.Annotations[pipelinesascode.InstallationID] != ""
 }
 
 // number returns 0 for what is no number.

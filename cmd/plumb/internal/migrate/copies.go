@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 )
@@ -31,11 +32,11 @@ type copies struct {
 }
 
 // missing reads what PaC has and Plumbline lacks, and says what stays.
-func (s *Start) missing(ctx context.Context, pac *PaC, cm *corev1.ConfigMap) (m copies, err error) {
-	if m.keys, err = s.changedKeys(ctx, pac, cm); err != nil {
+func (s *Start) missing(ctx context.Context, found *pac.Installation, cm *corev1.ConfigMap) (m copies, err error) {
+	if m.keys, err = s.changedKeys(ctx, found, cm); err != nil {
 		return m, err
 	}
-	app, err := s.secret(ctx, pac, pac.Secret, s.AppSecret,
+	app, err := s.secret(ctx, found, found.Secret, s.AppSecret,
 		preflight.KeyAppID, preflight.KeyPrivateKey, preflight.KeyWebhookSecret)
 	if err != nil {
 		return m, err
@@ -43,7 +44,7 @@ func (s *Start) missing(ctx context.Context, pac *PaC, cm *corev1.ConfigMap) (m 
 	if app != nil {
 		m.secrets = append(m.secrets, app)
 	}
-	m.global, err = s.globalRepository(ctx, pac)
+	m.global, err = s.globalRepository(ctx, found)
 	if m.global == nil || err != nil || m.global.Spec.GitProvider == nil {
 		return m, err
 	}
@@ -52,7 +53,7 @@ func (s *Start) missing(ctx context.Context, pac *PaC, cm *corev1.ConfigMap) (m 
 		if named == nil || slices.ContainsFunc(m.secrets, func(s *corev1.Secret) bool { return s.Name == named.Name }) {
 			continue
 		}
-		secret, err := s.secret(ctx, pac, named.Name, named.Name)
+		secret, err := s.secret(ctx, found, named.Name, named.Name)
 		if err != nil {
 			return m, err
 		}
@@ -65,9 +66,13 @@ func (s *Start) missing(ctx context.Context, pac *PaC, cm *corev1.ConfigMap) (m 
 
 // changedKeys returns the keys of PaC's ConfigMap whose values differ from what Plumbline does
 // without them.
-func (s *Start) changedKeys(ctx context.Context, pac *PaC, own *corev1.ConfigMap) (map[string]*string, error) {
-	what := fmt.Sprintf("ConfigMap %s/%s", pac.Namespace, pac.ConfigMap)
-	theirs, err := s.Cluster.Kube.CoreV1().ConfigMaps(pac.Namespace).Get(ctx, pac.ConfigMap, metav1.GetOptions{})
+func (s *Start) changedKeys(
+	ctx context.Context,
+	found *pac.Installation,
+	own *corev1.ConfigMap,
+) (map[string]*string, error) {
+	what := fmt.Sprintf("ConfigMap %s/%s", found.Namespace, found.ConfigMap)
+	theirs, err := s.Cluster.Kube.CoreV1().ConfigMaps(found.Namespace).Get(ctx, found.ConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		s.say("%s does not exist: no setting is copied", what)
 		return nil, nil
@@ -98,7 +103,12 @@ func (s *Start) changedKeys(ctx context.Context, pac *PaC, own *corev1.ConfigMap
 
 // secret returns a Secret of PaC as it is to be created in Plumbline's namespace, nil if Plumbline
 // has one or PaC has none. Without keys, all keys are copied.
-func (s *Start) secret(ctx context.Context, pac *PaC, theirs, own string, keys ...string) (*corev1.Secret, error) {
+func (s *Start) secret(
+	ctx context.Context,
+	found *pac.Installation,
+	theirs, own string,
+	keys ...string,
+) (*corev1.Secret, error) {
 	here := fmt.Sprintf("Secret %s/%s", s.Namespace, own)
 	_, err := s.Cluster.Kube.CoreV1().Secrets(s.Namespace).Get(ctx, own, metav1.GetOptions{})
 	if err == nil {
@@ -108,8 +118,8 @@ func (s *Start) secret(ctx context.Context, pac *PaC, theirs, own string, keys .
 	if !apierrors.IsNotFound(err) {
 		return nil, kube.Failed("reading "+here, err)
 	}
-	there := fmt.Sprintf("Secret %s/%s", pac.Namespace, theirs)
-	from, err := s.Cluster.Kube.CoreV1().Secrets(pac.Namespace).Get(ctx, theirs, metav1.GetOptions{})
+	there := fmt.Sprintf("Secret %s/%s", found.Namespace, theirs)
+	from, err := s.Cluster.Kube.CoreV1().Secrets(found.Namespace).Get(ctx, theirs, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		s.say("%s does not exist, so %s is not created", there, here)
 		return nil, nil
@@ -128,9 +138,9 @@ func (s *Start) secret(ctx context.Context, pac *PaC, theirs, own string, keys .
 
 // globalRepository returns PaC's global Repository as it is to be created in Plumbline's namespace,
 // nil if Plumbline has one or PaC has none.
-func (s *Start) globalRepository(ctx context.Context, pac *PaC) (*pacv1alpha1.Repository, error) {
+func (s *Start) globalRepository(ctx context.Context, found *pac.Installation) (*pacv1alpha1.Repository, error) {
 	for _, at := range []metav1.ObjectMeta{
-		{Namespace: s.Namespace, Name: s.Global}, {Namespace: pac.Namespace, Name: pac.Global},
+		{Namespace: s.Namespace, Name: s.Global}, {Namespace: found.Namespace, Name: found.Global},
 	} {
 		what := fmt.Sprintf("Repository %s/%s", at.Namespace, at.Name)
 		known, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(at.Namespace).
@@ -143,9 +153,9 @@ func (s *Start) globalRepository(ctx context.Context, pac *PaC) (*pacv1alpha1.Re
 			s.say("%s exists already and stays", what)
 			return nil, nil
 		default:
-			return &pacv1alpha1.Repository{
-				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global, Labels: known.Labels}, Spec: known.Spec,
-			}, nil
+			// Without its labels: a GitOps tool that tracks objects by a label would delete the copy.
+			own := metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global}
+			return &pacv1alpha1.Repository{ObjectMeta: own, Spec: known.Spec}, nil
 		}
 	}
 	return nil, nil

@@ -24,6 +24,7 @@ import (
 	"knative.dev/pkg/apis"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	ownfake "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/fake"
@@ -57,10 +58,10 @@ func deployments() schema.GroupVersionResource {
 func newEnv(t *testing.T, own ...runtime.Object) *env {
 	t.Helper()
 	e := &env{T: t, kube: kubefake.NewSimpleClientset(
-		deployment(pacNS, pacController), deployment(pacNS, pacWatcher), deployment(pacNS, pacWebhook),
+		deployment(pacNS, pac.ControllerName), deployment(pacNS, pac.WatcherName), deployment(pacNS, pac.WebhookName),
 		deployment(system, "plumbline-controller"), deployment(system, "plumbline-receiver"),
 		&corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: pacController},
+			ObjectMeta: metav1.ObjectMeta{Namespace: pacNS, Name: pac.ControllerName},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
 				{Name: "http-metrics", Port: 9090}, {Name: "http-listener", Port: 8080},
 			}},

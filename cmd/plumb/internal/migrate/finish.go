@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -49,28 +50,28 @@ type leftovers struct {
 
 // Run finishes the migration.
 func (f *Finish) Run(ctx context.Context) error {
-	pac, err := FindPaC(ctx, f.Cluster)
+	found, err := pac.Find(ctx, f.Cluster.Kube)
 	if err != nil {
 		return err
 	}
-	if err := f.allMoved(ctx, pac); err != nil {
+	if err := f.allMoved(ctx, found); err != nil {
 		return err
 	}
 	left, err := f.survey(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.Cluster.CheckRights(ctx, f.rights(pac, left)); err != nil {
+	if err := f.Cluster.CheckRights(ctx, f.rights(found, left)); err != nil {
 		return err
 	}
 	if err := f.end(ctx, left.unfinished); err != nil {
 		return err
 	}
-	if running := pac.Running(); len(running) > 0 {
+	if running := found.Running(); len(running) > 0 {
 		return fmt.Errorf("nothing of Pipelines-as-Code is needed any more, and it runs in namespace %s (%s): stop it, "+
-			"then run this command again. To stop it: %s", pac.Namespace, strings.Join(running, ", "), pac.HowToStop())
+			"then run this command again. To stop it: %s", found.Namespace, strings.Join(running, ", "), found.HowToStop())
 	}
-	if err := f.podsEnd(ctx, pac); err != nil {
+	if err := f.podsEnd(ctx, found); err != nil {
 		return err
 	}
 	if err := f.deleteWebhook(ctx); err != nil {
@@ -79,7 +80,7 @@ func (f *Finish) Run(ctx context.Context) error {
 	if err := f.unrestrict(ctx); err != nil {
 		return err
 	}
-	if err := f.release(ctx, pac); err != nil {
+	if err := f.release(ctx, found); err != nil {
 		return err
 	}
 	f.say("The migration is finished.")
@@ -87,48 +88,57 @@ func (f *Finish) Run(ctx context.Context) error {
 }
 
 // allMoved returns an error that lists the namespaces that PaC still serves.
-func (f *Finish) allMoved(ctx context.Context, pac *PaC) error {
+func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 	cm, err := f.settings(ctx)
 	if err != nil {
 		return err
 	}
-	settings, err := config.New(cm.Data)
 	if cm.Data[keyPaC] == "" {
-		if len(pac.Running()) > 0 {
+		if len(found.Running()) > 0 {
 			return fmt.Errorf(
 				"Pipelines-as-Code runs in namespace %s, and no migration has started: run plumb migrate start first",
-				pac.Namespace,
+				found.Namespace,
 			)
 		}
 		return nil
 	}
+	return f.nothingLeft(ctx, cm)
+}
+
+// nothingLeft returns an error that lists the namespaces that are left to PaC by ConfigMap
+// plumbline.
+func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error {
+	settings, err := config.New(cm.Data)
 	if settings.Namespaces.Broken != "" {
-		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, f.ConfigMap, err)
+		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.ConfigMap, err)
 	}
-	repositories, err := (&Namespaces{Migration: f.Migration}).repositories(ctx)
+	repositories, err := (&Namespaces{Migration: *m}).repositories(ctx)
 	if err != nil {
 		return err
 	}
 	served := func(name string) bool { return settings.Namespaces.Serve(name) }
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(repositories)), served)
-	if len(names) == 0 {
-		return nil
+	if len(names) > 0 {
+		return fmt.Errorf("Pipelines-as-Code still serves these namespaces: %s. Move them with plumb migrate namespace --all",
+			strings.Join(names, ", "))
 	}
-	return fmt.Errorf("Pipelines-as-Code still serves these namespaces: %s. Move them with plumb migrate namespace --all",
-		strings.Join(names, ", "))
+	claims, err := m.claims(ctx)
+	if err != nil {
+		return err
+	}
+	return allClaimed(claims, repositories)
 }
 
 // survey reads all of PaC's runs.
 func (f *Finish) survey(ctx context.Context) (*leftovers, error) {
 	left := &leftovers{namespaces: map[string]bool{}}
-	return left, f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) error {
-		if ofPaC(run) && resultOf(run) == nil {
+	return left, f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) {
+		if unfinished(run) {
 			left.unfinished = append(left.unfinished, run)
 		}
 		if open(run) {
 			left.namespaces[run.Namespace] = true
 		}
-		return nil
 	})
 }
 
@@ -153,7 +163,7 @@ func resultOf(run *pipelinev1.PipelineRun) *v1alpha1.Result {
 }
 
 // rights returns the rights that are used after the survey.
-func (f *Finish) rights(pac *PaC, left *leftovers) []authorizationv1.ResourceAttributes {
+func (f *Finish) rights(found *pac.Installation, left *leftovers) []authorizationv1.ResourceAttributes {
 	runs := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tekton.dev", Resource: "pipelineruns"}
 	get := runs
 	get.Verb = "get"
@@ -166,11 +176,11 @@ func (f *Finish) rights(pac *PaC, left *leftovers) []authorizationv1.ResourceAtt
 		return all
 	}
 	secrets := []string{f.Namespace}
-	if pac != nil {
+	if found != nil {
 		all = append(all, authorizationv1.ResourceAttributes{
-			Verb: "get", Resource: "configmaps", Namespace: pac.Namespace, Name: pac.ConfigMap,
+			Verb: "get", Resource: "configmaps", Namespace: found.Namespace, Name: found.ConfigMap,
 		})
-		secrets = append(secrets, pac.Namespace)
+		secrets = append(secrets, found.Namespace)
 	}
 	for _, namespace := range append(secrets, slices.Sorted(maps.Keys(left.namespaces))...) {
 		all = append(all, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: namespace})
@@ -194,18 +204,18 @@ func (f *Finish) end(ctx context.Context, runs []*pipelinev1.PipelineRun) error 
 			"runs of Pipelines-as-Code have not finished: add --wait to wait for them, or --cancel to cancel them",
 		)
 	}
-	return f.awaitRuns(ctx, metav1.NamespaceAll)
+	return f.awaitRuns(ctx, runs, metav1.NamespaceAll)
 }
 
 // podsEnd waits until no process of PaC can add a finalizer or start a run any more.
-func (f *Finish) podsEnd(ctx context.Context, pac *PaC) error {
-	if pac == nil {
+func (f *Finish) podsEnd(ctx context.Context, found *pac.Installation) error {
+	if found == nil {
 		return nil
 	}
-	for _, d := range pac.Deployments {
+	for _, d := range found.Deployments {
 		selector := metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(d.Spec.Selector)}
 		err := f.until(ctx, func(ctx context.Context) (bool, error) {
-			pods, err := f.Cluster.Kube.CoreV1().Pods(pac.Namespace).List(ctx, selector)
+			pods, err := f.Cluster.Kube.CoreV1().Pods(found.Namespace).List(ctx, selector)
 			if err != nil {
 				return false, kube.Failed("listing the pods of "+d.Name, err)
 			}
@@ -213,7 +223,7 @@ func (f *Finish) podsEnd(ctx context.Context, pac *PaC) error {
 		})
 		if wait.Interrupted(err) {
 			return fmt.Errorf("pods of %s still run after %s: see why with kubectl -n %s get pods, then run the command again",
-				d.Name, f.Timeout, pac.Namespace)
+				d.Name, f.Timeout, found.Namespace)
 		}
 		if err != nil {
 			return err

@@ -8,12 +8,19 @@ import (
 	"testing"
 	"time"
 
+	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/test/forge"
+	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // A check gets the true end of its run, and the run can be deleted afterwards.
@@ -85,6 +92,51 @@ func TestFinishConcludesAStatusOfGitLab(t *testing.T) {
 	}
 }
 
+func TestFinishConcludesAStatusOfGitHub(t *testing.T) {
+	l := newLeft(t)
+	l.create(ended(l.hookRun("good"), "True", "Succeeded"))
+	if err := l.finish(); err != nil {
+		t.Fatal(err, l.out.String())
+	}
+	if now := l.forge.StatusesFor("acme/hooked", l.hookSHA); len(now) != 2 || now[1].State != "success" {
+		t.Errorf("the statuses are %+v", now)
+	}
+}
+
+// Plumbline has started the commit again: its newer status is not replaced by an older end.
+func TestFinishLeavesANewerStatusOfGitHub(t *testing.T) {
+	l := newLeft(t)
+	l.create(ended(l.hookRun("old"), "True", "Succeeded"))
+	l.hookStatus("Started (new)")
+	if err := l.finish(); err != nil {
+		t.Fatal(err, l.out.String())
+	}
+	if now := l.forge.StatusesFor("acme/hooked", l.hookSHA); len(now) != 2 {
+		t.Errorf("the statuses are %+v", now)
+	}
+}
+
+// Without a GitHub App a pipeline has one status on a commit, however often it has run.
+func TestFinishConcludesAStatusWithTheNewestRun(t *testing.T) {
+	l := newLeft(t)
+	older := []*pipelinev1.PipelineRun{l.labRun("lab-1"), l.hookRun("hook-1")}
+	for n, run := range older {
+		run.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
+		newer := run.DeepCopy()
+		newer.Name = []string{"lab-2", "hook-2"}[n]
+		newer.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC))
+		l.create(ended(run, "True", "Succeeded"), ended(newer, "False", "Failed"))
+	}
+	if err := l.finish(); err != nil {
+		t.Fatal(err, l.out.String())
+	}
+	lab, _ := l.lab.Current("acme/app", l.labSHA, check)
+	hooked := l.forge.StatusesFor("acme/hooked", l.hookSHA)
+	if lab.State != "failed" || hooked[len(hooked)-1].State != "failure" {
+		t.Errorf("the statuses are %+v, %+v", lab, hooked)
+	}
+}
+
 // Plumbline has started the commit again: its newer status is not replaced by an older end.
 func TestFinishLeavesANewerStatusOfGitLab(t *testing.T) {
 	l := newLeft(t)
@@ -144,22 +196,22 @@ func TestFinishContinues(t *testing.T) {
 	}
 }
 
-// While GitHub does not respond, the runs keep their finalizers, so that a later call finds them.
+// Runs keep their finalizers, so that a later call finds them.
 func TestFinishKeepsWhatItCannotConclude(t *testing.T) {
 	l := newLeft(t)
 	gone := ended(l.run("gone", "started"), "True", "Succeeded")
 	gone.Annotations[pipelinesascode.Repository] = "deleted"
-	statuses := ended(l.run("statuses", "started"), "True", "Succeeded")
-	delete(statuses.Annotations, pipelinesascode.InstallationID)
+	elsewhere := ended(l.run("elsewhere", "started"), "True", "Succeeded")
+	elsewhere.Annotations[pipelinesascode.GitProvider] = "gitea"
 	foreign := ended(l.run("foreign", "started"), "True", "Succeeded")
 	foreign.Annotations[pipelinesascode.RepoURL] = "https://github.com/another/app"
-	l.create(gone, statuses, foreign, ended(l.run("good", "started"), "True", "Succeeded"))
+	l.create(gone, elsewhere, foreign, ended(l.run("good", "started"), "True", "Succeeded"))
 	err := l.finish()
 	if err == nil || !strings.Contains(err.Error(), "3 checks could not be concluded") {
 		t.Fatal(err)
 	}
-	l.says("Repository team-a/deleted is gone", "without a GitHub App", "Repository team-a/app is gone or has another URL")
-	for run, kept := range map[string]bool{"gone": true, "statuses": true, "foreign": true, "good": false} {
+	l.says("Repository team-a/deleted is gone", "at gitea, which Plumbline does not serve", "Repository team-a/app is gone or has another URL")
+	for run, kept := range map[string]bool{"gone": true, "elsewhere": true, "foreign": true, "good": false} {
 		if slices.Contains(l.get(run).GetFinalizers(), finalizer) != kept {
 			t.Errorf("%s has the finalizers %q", run, l.get(run).GetFinalizers())
 		}
@@ -167,7 +219,7 @@ func TestFinishKeepsWhatItCannotConclude(t *testing.T) {
 	if err := l.finish(func(f *Finish) { f.LeaveChecks = true }); err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range []string{"gone", "statuses", "foreign"} {
+	for _, run := range []string{"gone", "elsewhere", "foreign"} {
 		if slices.Contains(l.get(run).GetFinalizers(), finalizer) || l.conclusionOf(run) != "" {
 			t.Errorf("%s has the finalizers %q, and its check is %q", run, l.get(run).GetFinalizers(), l.conclusionOf(run))
 		}
@@ -176,7 +228,7 @@ func TestFinishKeepsWhatItCannotConclude(t *testing.T) {
 
 func TestFinishRefuses(t *testing.T) {
 	runs := func(e *left) {
-		for _, name := range []string{pacController, pacWatcher} {
+		for _, name := range []string{pac.ControllerName, pac.WatcherName} {
 			_ = e.kube.Tracker().Update(deployments(), deployment(pacNS, name), pacNS)
 		}
 	}
@@ -187,14 +239,24 @@ func TestFinishRefuses(t *testing.T) {
 		"namespaces that have not moved": {func(l *left) {
 			l.set("pipelines-as-code-url", pacURL, "serve-namespaces", system)
 		}, "these namespaces: team-a."},
+		"Repositories without a claim": {func(l *left) {
+			_ = l.own.Tracker().Delete(claimKind(), system, claim(repository(team, "app", l.web)).Name)
+		}, "1 Repositories are in namespaces that have moved"},
+		"an additional controller that runs": {func(l *left) {
+			second := deployment(pacNS, "second-controller")
+			second.Spec.Template.Spec.Containers = []corev1.Container{
+				{Env: []corev1.EnvVar{{Name: "PAC_CONTROLLER_CONFIGMAP", Value: "second"}}},
+			}
+			l.put(second)
+		}, "scale deployment second-controller --replicas=0"},
 		"unfinished runs": {func(l *left) {
 			l.create(l.run("running", "started"))
 		}, "add --wait to wait for them, or --cancel"},
-		"a running PaC": {runs, "kubectl -n openshift-pipelines scale deployment " + pacController + " " + pacWatcher +
+		"a running PaC": {runs, "kubectl -n openshift-pipelines scale deployment " + pac.ControllerName + " " + pac.WatcherName +
 			" --replicas=0"},
 		"a PaC of the operator": {func(l *left) {
 			runs(l)
-			owned := deployment(pacNS, pacWatcher)
+			owned := deployment(pacNS, pac.WatcherName)
 			owned.OwnerReferences = []metav1.OwnerReference{{Kind: "TektonInstallerSet"}}
 			_ = l.kube.Tracker().Update(deployments(), owned, pacNS)
 		}, "plumb migrate operator"},
@@ -218,5 +280,61 @@ func TestFinishRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Each check that cannot be concluded has a reason that says what to do, and the others are
+// concluded.
+func TestFinishSaysWhyChecksStayOpen(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(l *left)
+		want   string
+	}{
+		"the Secret of a token is gone": {func(l *left) {
+			_ = l.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), team, "lab")
+		}, "secret team-a/lab does not exist"},
+		"a refused token": {func(l *left) {
+			l.lab.Inject(gitlab.Fault{Do: gitlab.Revoked401()})
+		}, "Token was revoked"},
+		"a rate limit": {func(l *left) {
+			l.lab.Inject(gitlab.Fault{Do: gitlab.RateLimited(time.Now(), time.Now().Add(time.Minute))})
+		}, "429"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLeft(t)
+			l.create(ended(l.labRun("lab"), "True", "Succeeded"), ended(l.run("good", "started"), "True", "Succeeded"))
+			test.change(l)
+			err := l.finish()
+			if err == nil || !strings.Contains(err.Error(), "1 checks could not be concluded") ||
+				l.conclusionOf("good") != "success" {
+				t.Error(err)
+			}
+			l.says("The check of PipelineRun team-a/lab may be open: ", test.want)
+			t.Log(err, l.out.String())
+		})
+	}
+}
+
+// While it waits, the command reads the runs that it waits for, and not all runs of the cluster
+// each second.
+func TestFinishListsRunsOnceWhileItWaits(t *testing.T) {
+	l := newLeft(t)
+	l.create(l.run("running", "started"))
+	lists, gets := 0, 0
+	fake, _ := l.Cluster.Dynamic.(*dynamicfake.FakeDynamicClient)
+	fake.PrependReactor("list", "pipelineruns", func(clienttesting.Action) (bool, runtime.Object, error) {
+		lists++
+		return false, nil, nil
+	})
+	fake.PrependReactor("get", "pipelineruns", func(clienttesting.Action) (bool, runtime.Object, error) {
+		gets++
+		return false, nil, nil
+	})
+	err := l.finish(func(f *Finish) { f.Wait = true })
+	if err == nil || !strings.Contains(err.Error(), "1 runs of Pipelines-as-Code have not finished") {
+		t.Error(err)
+	}
+	if lists != 1 || gets < 2 {
+		t.Errorf("%d lists and %d reads", lists, gets)
 	}
 }

@@ -33,15 +33,23 @@ func (n *Namespaces) left(ctx context.Context) error {
 	if !n.Wait {
 		return nil
 	}
-	return n.awaitRuns(ctx, n.Names...)
+	return n.awaitRuns(ctx, runs, n.Names...)
 }
 
-// awaitRuns waits until PaC's runs in the namespaces have finished.
-func (m *Migration) awaitRuns(ctx context.Context, namespaces ...string) error {
-	var runs []*pipelinev1.PipelineRun
-	err := m.until(ctx, func(ctx context.Context) (done bool, err error) {
-		runs, err = m.unfinished(ctx, namespaces...)
-		return err == nil && len(runs) == 0, err
+// awaitRuns waits until the runs have finished, and others of PaC that have started in the
+// namespaces meanwhile. It lists PipelineRuns only when those that it knows have finished, because
+// a cluster may have thousands.
+func (m *Migration) awaitRuns(ctx context.Context, runs []*pipelinev1.PipelineRun, namespaces ...string) error {
+	err := m.until(ctx, func(ctx context.Context) (bool, error) {
+		left, err := m.stillUnfinished(ctx, runs)
+		if err == nil && len(left) == 0 {
+			left, err = m.unfinished(ctx, namespaces...)
+		}
+		if err != nil {
+			return false, err
+		}
+		runs = left
+		return len(runs) == 0, nil
 	})
 	if wait.Interrupted(err) && len(runs) > 0 {
 		m.list("Not finished", runs)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
@@ -63,6 +64,8 @@ type left struct {
 	inst  int64
 
 	labURL, labSHA, labToken string
+	// hookSHA is a commit of a repository at GitHub that is served without an App.
+	hookURL, hookSHA, hookToken string
 }
 
 // newLeft takes the key of the GitHub App, which is generated if there is none.
@@ -83,10 +86,16 @@ func newLeft(t *testing.T, key ...string) *left {
 	l.labURL = project.WebURL
 	l.labSHA = l.lab.Commit("acme/app", "main", gitlab.Change{Files: map[string]string{"a": "b"}, Message: "x"})
 
+	l.hookURL = l.forge.CreateRepo("acme", "hooked", forge.RepoOptions{}).HTMLURL
+	l.hookSHA = l.forge.Commit("acme/hooked", "main", forge.Change{Files: map[string]string{"a": "b"}, Message: "x"})
+	l.hookToken = l.forge.CreateToken(forge.NewToken{Repo: "acme/hooked"})
+
 	owner := repository(team, "app", l.web)
 	lab := repository(team, "lab", l.labURL)
 	lab.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "lab"}}
-	l.env = newEnv(t, owner, lab, claim(owner), claim(lab))
+	hooked, named := repository(team, "hooked", l.hookURL), &pacv1alpha1.Secret{Name: "hooked"}
+	hooked.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "github", Secret: named, WebhookSecret: named}
+	l.env = newEnv(t, owner, lab, hooked, claim(owner), claim(lab), claim(hooked))
 	l.withRuns()
 	l.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, team-*", "github-url", l.forge.URL(),
 		"git-allowed-hosts", "127.0.0.1")
@@ -95,12 +104,18 @@ func newLeft(t *testing.T, key ...string) *left {
 	theirs.Data = map[string][]byte{
 		"github-application-id": []byte(fmt.Sprint(app.ID)), "github-private-key": []byte(app.PrivateKeyPEM),
 	}
+	hook := secret(team, "hooked", "webhook.secret")
+	hook.Data["provider.token"] = []byte(l.hookToken)
 	token := secret(team, "lab")
 	l.labToken = l.lab.CreateToken(gitlab.NewToken{Project: "acme/app", Level: gitlab.Maintainer}).Value
 	token.Data["provider.token"] = []byte(l.labToken)
-	l.put(theirs, token,
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: pacWebhookConfig}})
-	for _, name := range []string{pacController, pacWatcher, pacWebhook} {
+	l.put(
+		theirs,
+		hook,
+		token,
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: pacWebhookConfig}},
+	)
+	for _, name := range []string{pac.ControllerName, pac.WatcherName, pac.WebhookName} {
 		stopped := deployment(pacNS, name)
 		stopped.Spec.Replicas, stopped.Status.Replicas = ptr.To[int32](0), 0
 		stopped.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
@@ -152,6 +167,22 @@ func (l *left) labRun(name string) *pipelinev1.PipelineRun {
 	run.Annotations[pipelinesascode.Repository], run.Annotations[pipelinesascode.GitProvider] = "lab", "gitlab"
 	l.status("running", "CI has Started")
 	return run
+}
+
+// hookRun is one at GitHub without an App, whose status PaC has set with a token.
+func (l *left) hookRun(name string) *pipelinev1.PipelineRun {
+	l.Helper()
+	run := golden(l.T, name, map[string]string{"URL": l.hookURL, "SHA": l.hookSHA, "STATE": "started"})
+	run.Annotations[pipelinesascode.Repository] = "hooked"
+	l.hookStatus("CI has Started")
+	return run
+}
+
+// hookStatus sets a pending status at GitHub.
+func (l *left) hookStatus(description string) {
+	l.Helper()
+	body, _ := json.Marshal(map[string]any{"state": "pending", "context": check, "description": description})
+	l.post(l.forge.APIURL()+"repos/acme/hooked/statuses/"+l.hookSHA, "Authorization", "Bearer "+l.hookToken, body)
 }
 
 // status sets a status at GitLab, without a ref.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package migrate moves a cluster from Pipelines-as-Code (PaC) to Plumbline, one namespace at a
+// time, and back. Each verb can be killed at any point and called again.
 package migrate
 
 import (
@@ -75,12 +77,12 @@ func (m *Migration) change(
 		}
 		_, err = m.Cluster.Kube.CoreV1().ConfigMaps(m.Namespace).
 			Patch(ctx, m.ConfigMap, types.MergePatchType, patch, metav1.PatchOptions{})
-		return err
+		if err != nil {
+			return kube.Failed(fmt.Sprintf("changing ConfigMap %s/%s", m.Namespace, m.ConfigMap), err)
+		}
+		return nil
 	})
-	if err != nil {
-		return false, kube.Failed(fmt.Sprintf("changing ConfigMap %s/%s", m.Namespace, m.ConfigMap), err)
-	}
-	return changed, nil
+	return changed && err == nil, err
 }
 
 // receiverURL returns where webhooks lead, for a sentence.

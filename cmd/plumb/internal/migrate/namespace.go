@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 )
@@ -46,7 +47,7 @@ func (n *Namespaces) Run(ctx context.Context) error {
 	if strings.TrimSpace(cm.Data[keyPaC]) == "" {
 		return fmt.Errorf("ConfigMap %s/%s has no %s: run plumb migrate start first", n.Namespace, n.ConfigMap, keyPaC)
 	}
-	if err := n.pac(ctx); err != nil {
+	if err := n.running(ctx); err != nil {
 		return err
 	}
 	repositories, err := n.repositories(ctx)
@@ -56,7 +57,7 @@ func (n *Namespaces) Run(ctx context.Context) error {
 	if err := n.choose(ctx, cm, repositories); err != nil {
 		return err
 	}
-	if _, err := n.edit(cm.Data[keyNamespaces]); err != nil {
+	if _, err := n.keys(cm); err != nil {
 		return err
 	}
 	if err := n.Cluster.CheckRights(ctx, n.rights()); err != nil {
@@ -85,6 +86,9 @@ func (n *Namespaces) after(
 		return err
 	}
 	n.hooks(cm, repositories)
+	if n.All {
+		n.say("No namespace is left. When the webhooks are changed: plumb migrate finish")
+	}
 	return nil
 }
 
@@ -101,20 +105,17 @@ func (n *Namespaces) flags() error {
 	return nil
 }
 
-// pac returns an error if namespaces would be moved back to a PaC that does not run.
-func (n *Namespaces) pac(ctx context.Context) error {
-	pac, err := FindPaC(ctx, n.Cluster)
+// running returns an error if namespaces would be moved back to a PaC that does not run.
+func (n *Namespaces) running(ctx context.Context) error {
+	found, err := pac.Find(ctx, n.Cluster.Kube)
 	if err != nil {
 		return err
 	}
-	running := pac.Running()
-	stopped := !slices.Contains(running, pacController) || !slices.Contains(running, pacWatcher)
-	switch {
-	case stopped && n.Back:
-		return errors.New(
-			"Pipelines-as-Code does not run, so nothing would serve the namespaces: start its Deployments first",
-		)
-	case stopped:
+	switch stopped := found.Stopped(); {
+	case stopped != "" && n.Back:
+		return fmt.Errorf("Deployment %s of Pipelines-as-Code does not run, so nothing would serve the namespaces: "+
+			"start it first", stopped)
+	case stopped != "":
 		n.say(
 			"Pipelines-as-Code does not run: after the last namespace, plumb migrate finish concludes what it has left open",
 		)
@@ -190,16 +191,14 @@ func (n *Namespaces) rights() []authorizationv1.ResourceAttributes {
 		if n.Back {
 			continue
 		}
-		runs := authorizationv1.ResourceAttributes{
-			Verb:      "list",
-			Group:     "tekton.dev",
-			Resource:  "pipelineruns",
-			Namespace: name,
-		}
-		all = append(all, runs)
-		if n.CancelQueued {
-			runs.Verb = "patch"
-			all = append(all, runs)
+		for verb, needed := range map[string]bool{
+			"list": true, "get": n.CancelQueued || n.Wait, "patch": n.CancelQueued,
+		} {
+			if needed {
+				all = append(all, authorizationv1.ResourceAttributes{
+					Verb: verb, Group: "tekton.dev", Resource: "pipelineruns", Namespace: name,
+				})
+			}
 		}
 	}
 	return all

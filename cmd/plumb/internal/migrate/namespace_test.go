@@ -14,7 +14,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/apis"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 func (e *env) move(change func(*Namespaces), names ...string) error {
@@ -114,11 +116,14 @@ func TestNamespaceRefuses(t *testing.T) {
 			e.set("serve-namespaces", system)
 		}, "run plumb migrate start first"},
 		"a way back to a stopped PaC": {[]string{"team-a"}, back, func(e *env) {
-			_ = e.kube.Tracker().Delete(deployments(), pacNS, pacWatcher)
+			_ = e.kube.Tracker().Delete(deployments(), pacNS, pac.WatcherName)
 		}, "Pipelines-as-Code does not run"},
 		"a glob that keeps a namespace": {[]string{"team-a"}, back, func(e *env) {
 			e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, team-*")
 		}, "an entry with * or !"},
+		"an empty list, which means every namespace": {[]string{"team-a"}, back, func(e *env) {
+			e.set("pipelines-as-code-url", pacURL)
+		}, "is empty, so Plumbline serves every namespace"},
 		"an exclusion": {[]string{"team-a"}, forward, func(e *env) {
 			e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, !team-a")
 		}, "an entry with * or !"},
@@ -244,7 +249,20 @@ func TestNamespaceNamesRepositoriesThatAreNotClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := e.move(forward, "team-a")
-	if err == nil || !strings.Contains(err.Error(), "1 Repositories have not changed hands") {
+	if err == nil || !strings.Contains(err.Error(), "has not claimed the URLs of 1 Repositories after 200ms, for example that of team-a/app") {
+		t.Error(err)
+	}
+}
+
+// Another administrator moves the namespace back while this one waits for its claims.
+func TestNamespaceSaysThatAMoveIsUndone(t *testing.T) {
+	e := newMoving(t, app("team-a"))
+	e.own.PrependReactor("list", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		e.set("pipelines-as-code-url", pacURL, "serve-namespaces", system)
+		return true, &v1alpha1.RepositoryClaimList{}, nil
+	})
+	err := e.move(forward, "team-a")
+	if err == nil || !strings.Contains(err.Error(), "was changed meanwhile, and the move is undone") {
 		t.Error(err)
 	}
 }

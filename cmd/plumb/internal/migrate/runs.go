@@ -10,6 +10,7 @@ import (
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -26,6 +27,12 @@ const managed = pipelinesascode.ManagedByLabel + "=" + pipelinesascode.ManagedBy
 // ofPaC reports whether a PipelineRun is PaC's. Plumbline's have a label of their own.
 func ofPaC(run *pipelinev1.PipelineRun) bool { return run.Labels[plumbline.EventLabel] == "" }
 
+// unfinished reports whether a PipelineRun is PaC's and may still finish. One that is being deleted
+// does not.
+func unfinished(run *pipelinev1.PipelineRun) bool {
+	return ofPaC(run) && !run.IsDone() && run.DeletionTimestamp == nil
+}
+
 // page is how many PipelineRuns one call reads.
 const page = 200
 
@@ -33,48 +40,75 @@ func (m *Migration) runs(namespace string) dynamic.ResourceInterface {
 	return m.Cluster.Dynamic.Resource(pipelinev1.SchemeGroupVersion.WithResource("pipelineruns")).Namespace(namespace)
 }
 
-// eachRun calls do for each PipelineRun of PaC and of Plumbline in a namespace, "" for all. It
-// lists them again if the API server does not have the next page any more.
-func (m *Migration) eachRun(ctx context.Context, namespace string, do func(*pipelinev1.PipelineRun) error) error {
-	options := metav1.ListOptions{LabelSelector: managed, Limit: page}
-	for {
-		list, err := m.runs(namespace).List(ctx, options)
-		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			options.Continue = ""
-			continue
-		}
-		if err != nil {
-			return kube.Failed("listing the PipelineRuns", err)
-		}
-		for i := range list.Items {
-			run := &pipelinev1.PipelineRun{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, run); err != nil {
-				return fmt.Errorf("PipelineRun %s/%s: %w", list.Items[i].GetNamespace(), list.Items[i].GetName(), err)
+// eachRun calls do for each PipelineRun of PaC and of Plumbline in a namespace, "" for all.
+func (m *Migration) eachRun(ctx context.Context, namespace string, do func(*pipelinev1.PipelineRun)) error {
+	err := kube.Pages(
+		metav1.ListOptions{LabelSelector: managed, Limit: page},
+		func(o metav1.ListOptions) (string, error) {
+			list, err := m.runs(namespace).List(ctx, o)
+			if err != nil {
+				return "", err
 			}
-			if err := do(run); err != nil {
-				return err
+			for i := range list.Items {
+				run, err := typed(&list.Items[i])
+				if err != nil {
+					return "", err
+				}
+				do(run)
 			}
-		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return nil
-		}
+			return list.GetContinue(), nil
+		},
+	)
+	if err != nil {
+		return kube.Failed("listing the PipelineRuns", err)
 	}
+	return nil
 }
 
-// unfinished returns PaC's PipelineRuns that have not finished, by their namespaces and names.
+func typed(object *unstructured.Unstructured) (*pipelinev1.PipelineRun, error) {
+	run := &pipelinev1.PipelineRun{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, run); err != nil {
+		return nil, fmt.Errorf("PipelineRun %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	return run, nil
+}
+
+// unfinished returns PaC's PipelineRuns that have not finished.
 func (m *Migration) unfinished(ctx context.Context, namespaces ...string) (all []*pipelinev1.PipelineRun, err error) {
 	for _, namespace := range namespaces {
-		err := m.eachRun(ctx, namespace, func(run *pipelinev1.PipelineRun) error {
-			if ofPaC(run) && !run.IsDone() && run.DeletionTimestamp == nil {
+		err := m.eachRun(ctx, namespace, func(run *pipelinev1.PipelineRun) {
+			if unfinished(run) {
 				all = append(all, run)
 			}
-			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// stillUnfinished returns those of the PipelineRuns that have not finished since they were read.
+func (m *Migration) stillUnfinished(
+	ctx context.Context, runs []*pipelinev1.PipelineRun,
+) (left []*pipelinev1.PipelineRun, err error) {
+	for _, run := range runs {
+		switch run, err := m.reread(ctx, run); {
+		case err == nil && unfinished(run):
+			left = append(left, run)
+		case err != nil && !apierrors.IsNotFound(err):
+			return nil, kube.Failed("reading a PipelineRun", err)
+		}
+	}
+	return left, nil
+}
+
+func (m *Migration) reread(ctx context.Context, run *pipelinev1.PipelineRun) (*pipelinev1.PipelineRun, error) {
+	live, err := m.runs(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return typed(live)
 }
 
 // stateOf returns the word for the state of a PipelineRun that has not finished.
@@ -147,12 +181,8 @@ func (m *Migration) update(
 		}
 		_, err = m.runs(run.Namespace).Patch(ctx, run.Name, types.MergePatchType, body, metav1.PatchOptions{})
 		if apierrors.IsConflict(err) {
-			if live, err := m.runs(run.Namespace).Get(ctx, run.Name, metav1.GetOptions{}); err == nil {
-				fresh := &pipelinev1.PipelineRun{}
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, fresh); err != nil {
-					return err
-				}
-				run = fresh
+			if live, err := m.reread(ctx, run); err == nil {
+				run = live
 			}
 		}
 		return err

@@ -34,6 +34,10 @@ func (n *Namespaces) edit(value string) (string, error) {
 		return "", err
 	}
 	list := entries(value)
+	if len(list) == 0 {
+		return "", fmt.Errorf("%s is empty, so Plumbline serves every namespace: set it to %s and the namespaces that "+
+			"have moved, separated by commas", what, n.Namespace)
+	}
 	if !slices.Contains(list, n.Namespace) { // an empty list means every namespace
 		list = append([]string{n.Namespace}, list...)
 	}
@@ -59,15 +63,32 @@ func (n *Namespaces) edit(value string) (string, error) {
 	return result, nil
 }
 
+// keys returns what a move changes in ConfigMap plumbline, nothing if the namespaces have moved.
+func (n *Namespaces) keys(cm *corev1.ConfigMap) (map[string]*string, error) {
+	value, err := n.edit(cm.Data[keyNamespaces])
+	if err != nil || slices.Equal(entries(value), entries(cm.Data[keyNamespaces])) {
+		return nil, err
+	}
+	return map[string]*string{keyNamespaces: &value}, nil
+}
+
+// stillMoved returns an error if another client has undone the move.
+func (n *Namespaces) stillMoved(ctx context.Context) error {
+	cm, err := n.settings(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := n.keys(cm)
+	if err == nil && len(keys) > 0 {
+		err = fmt.Errorf("%s of ConfigMap %s/%s was changed meanwhile, and the move is undone: find out who writes it, "+
+			"for example another administrator or GitOps, then run the command again", keyNamespaces, n.Namespace, n.ConfigMap)
+	}
+	return err
+}
+
 // move changes serve-namespaces.
 func (n *Namespaces) move(ctx context.Context) error {
-	changed, err := n.change(ctx, func(cm *corev1.ConfigMap) (map[string]*string, error) {
-		value, err := n.edit(cm.Data[keyNamespaces])
-		if err != nil || slices.Equal(entries(value), entries(cm.Data[keyNamespaces])) {
-			return nil, err
-		}
-		return map[string]*string{keyNamespaces: &value}, nil
-	})
+	changed, err := n.change(ctx, n.keys)
 	if err != nil {
 		return err
 	}

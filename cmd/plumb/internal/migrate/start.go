@@ -19,6 +19,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 )
 
@@ -34,22 +35,29 @@ type Start struct {
 
 // Run starts the migration.
 func (s *Start) Run(ctx context.Context) error {
-	pac, err := FindPaC(ctx, s.Cluster)
+	found, err := pac.Find(ctx, s.Cluster.Kube)
 	if err != nil {
 		return err
 	}
-	if err := s.check(ctx, pac); err != nil {
+	if err := s.check(ctx, found); err != nil {
 		return err
 	}
 	cm, err := s.settings(ctx)
 	if err != nil {
 		return err
 	}
-	s.say("Pipelines-as-Code is in namespace %s and listens on %s", pac.Namespace, s.URL)
+	s.say("Pipelines-as-Code is in namespace %s and listens on %s", found.Namespace, s.URL)
 	if _, err := s.keys(cm, nil); err != nil {
 		return err
 	}
-	missing, err := s.missing(ctx, pac, cm)
+	if err := s.servesNone(ctx, cm); err != nil {
+		return err
+	}
+	for _, other := range found.Additional {
+		s.say("Deployment %s/%s is an additional controller, with the GitHub App of Secret %s. Plumbline serves one App: "+
+			"its Repositories have to use the App of Secret %s", other.Namespace, other.Deployment, other.Secret, found.Secret)
+	}
+	missing, err := s.missing(ctx, found, cm)
 	if err != nil {
 		return err
 	}
@@ -60,6 +68,24 @@ func (s *Start) Run(ctx context.Context) error {
 		return err
 	}
 	return s.begin(ctx, cm, missing)
+}
+
+// servesNone returns an error if a migration would start by giving Repositories back to PaC.
+func (s *Start) servesNone(ctx context.Context, cm *corev1.ConfigMap) error {
+	if strings.TrimSpace(cm.Data[keyPaC]) != "" {
+		return nil
+	}
+	claims, err := s.claims(ctx)
+	if err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		if owner := claim.Spec.Repository; claim.Status.ReleasedAt == nil && owner.Namespace != s.Namespace {
+			return fmt.Errorf("Plumbline serves Repositories already, for example %s/%s, and this command would give all of "+
+				"them to Pipelines-as-Code. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
+		}
+	}
+	return nil
 }
 
 // begin sets the keys of the migration.
@@ -82,22 +108,19 @@ func (s *Start) begin(ctx context.Context, cm *corev1.ConfigMap, missing copies)
 }
 
 // check returns an error unless PaC runs and Plumbline is installed. It sets URL.
-func (s *Start) check(ctx context.Context, pac *PaC) (err error) {
-	if pac == nil {
-		return errNoPaC
+func (s *Start) check(ctx context.Context, found *pac.Installation) (err error) {
+	if found == nil {
+		return errors.New("no Deployment " + pac.ControllerName + " is in this cluster, so there is nothing to move from: " +
+			"check the kubeconfig's context")
 	}
-	running := pac.Running()
-	for _, name := range []string{pacController, pacWatcher} {
-		if !slices.Contains(running, name) {
-			return fmt.Errorf(
-				"the Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: start it again",
-				pac.Namespace,
-				name,
-			)
-		}
+	if stopped := found.Stopped(); stopped != "" {
+		return fmt.Errorf(
+			"the Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: start it again",
+			found.Namespace, stopped,
+		)
 	}
 	if s.URL == "" {
-		if s.URL, err = pac.Address(ctx, s.Cluster); err != nil {
+		if s.URL, err = found.Address(ctx, s.Cluster.Kube); err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
 
@@ -64,6 +65,7 @@ func theirs() []runtime.Object {
 
 func globalRepository() *pacv1alpha1.Repository {
 	global := repository(pacNS, "pipelines-as-code", "")
+	global.Labels = map[string]string{"app.kubernetes.io/instance": "argo-cd"}
 	global.Spec.GitProvider = &pacv1alpha1.GitProvider{
 		Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "gitlab"}, WebhookSecret: &pacv1alpha1.Secret{Name: "gitlab"},
 	}
@@ -91,7 +93,7 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 	copied, err := e.own.PipelinesascodeV1alpha1().
 		Repositories(system).
 		Get(t.Context(), "pipelines-as-code", metav1.GetOptions{})
-	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" {
+	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" || len(copied.Labels) > 0 {
 		t.Errorf("%v: the global Repository is %+v", err, copied)
 	}
 	if _, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "gitlab", metav1.GetOptions{}); err != nil {
@@ -108,6 +110,19 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 		strings.Contains(said, "theirs") {
 		t.Errorf("it prints a value:\n%s", said)
 	}
+}
+
+func TestStartNamesAdditionalControllers(t *testing.T) {
+	e := newEnv(t)
+	second := deployment(pacNS, "second-controller")
+	second.Spec.Template.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{
+		{Name: "PAC_CONTROLLER_CONFIGMAP", Value: "second"}, {Name: "PAC_CONTROLLER_SECRET", Value: "second-app"},
+	}}}
+	e.put(second)
+	if err := e.start(); err != nil {
+		t.Fatal(err)
+	}
+	e.says("openshift-pipelines/second-controller is an additional controller, with the GitHub App of Secret second-app")
 }
 
 func TestStartNeverOverwrites(t *testing.T) {
@@ -130,20 +145,20 @@ func TestStartRefuses(t *testing.T) {
 		want   string
 	}{
 		"a cluster without PaC": {func(e *env) {
-			for _, name := range []string{pacController, pacWatcher, pacWebhook} {
+			for _, name := range []string{pac.ControllerName, pac.WatcherName, pac.WebhookName} {
 				_ = e.kube.Tracker().Delete(deployments(), pacNS, name)
 			}
 		}, "nothing to move from"},
 		"a stopped watcher": {func(e *env) {
-			stopped := deployment(pacNS, pacWatcher)
+			stopped := deployment(pacNS, pac.WatcherName)
 			stopped.Spec.Replicas, stopped.Status.Replicas = ptr.To[int32](0), 0
 			_ = e.kube.Tracker().Update(deployments(), stopped, pacNS)
 		}, "Deployment openshift-pipelines/pipelines-as-code-watcher does not run"},
 		"two installations of PaC": {func(e *env) {
-			e.put(deployment("pipelines-as-code", pacController))
+			e.put(deployment("pipelines-as-code", pac.ControllerName))
 		}, "in the namespaces openshift-pipelines, pipelines-as-code"},
 		"no Service of PaC": {func(e *env) {
-			_ = e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), pacNS, pacController)
+			_ = e.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("services"), pacNS, pac.ControllerName)
 		}, "--pac-url"},
 		"a cluster without Plumbline": {func(e *env) {
 			_ = e.kube.Tracker().Delete(deployments(), system, "plumbline-receiver")
@@ -153,6 +168,12 @@ func TestStartRefuses(t *testing.T) {
 			e.set("pipelines-as-code-url", "http://elsewhere", "serve-namespaces", system)
 		}, "listens on " + pacURL},
 		"a URL without a restriction": {func(e *env) { e.set("pipelines-as-code-url", pacURL) }, "serves every namespace"},
+		"Repositories that Plumbline serves": {func(e *env) {
+			e.set()
+			if err := e.own.Tracker().Add(claim(app("team-a"))); err != nil {
+				e.Fatal(err)
+			}
+		}, "serves Repositories already, for example team-a/app"},
 		"missing rights": {func(e *env) {
 			e.put(theirs()...)
 			e.allow("create secrets", "patch configmaps")

@@ -9,12 +9,15 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 )
 
 // access reports people and groups that have a ClusterRole of Pipelines-as-Code, which is deleted
 // with it. The roles admin, edit and view of Kubernetes include Repositories here, too.
-func (s *surveyor) access(ctx context.Context, installations []Installation) error {
-	err := pages(func(o metav1.ListOptions) (string, error) {
+func (s *surveyor) access(ctx context.Context, installations []pac.Controller) error {
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		list, err := s.cluster.Kube.RbacV1().RoleBindings(metav1.NamespaceAll).List(ctx, o)
 		if err != nil {
 			return "", err
@@ -27,7 +30,7 @@ func (s *surveyor) access(ctx context.Context, installations []Installation) err
 	if err := s.unlessForbidden("reading RoleBindings", err); err != nil {
 		return err
 	}
-	err = pages(func(o metav1.ListOptions) (string, error) {
+	err = kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		list, err := s.cluster.Kube.RbacV1().ClusterRoleBindings().List(ctx, o)
 		if err != nil {
 			return "", err
@@ -40,7 +43,7 @@ func (s *surveyor) access(ctx context.Context, installations []Installation) err
 	return s.unlessForbidden("reading ClusterRoleBindings", err)
 }
 
-func (s *surveyor) binding(all []Installation, role rbacv1.RoleRef, subjects []rbacv1.Subject, object string) {
+func (s *surveyor) binding(all []pac.Controller, role rbacv1.RoleRef, subjects []rbacv1.Subject, object string) {
 	name := strings.TrimPrefix(role.Name, "openshift-")
 	if role.Kind != "ClusterRole" ||
 		!strings.HasPrefix(name, "pipelines-as-code") && !strings.HasPrefix(name, "pipeline-as-code") {
@@ -48,7 +51,7 @@ func (s *surveyor) binding(all []Installation, role rbacv1.RoleRef, subjects []r
 	}
 	own := func(subject rbacv1.Subject) bool { // Pipelines-as-Code's accounts
 		return subject.Kind == rbacv1.ServiceAccountKind &&
-			slices.ContainsFunc(all, func(i Installation) bool { return i.Namespace == subject.Namespace })
+			slices.ContainsFunc(all, func(i pac.Controller) bool { return i.Namespace == subject.Namespace })
 	}
 	if !slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool { return !own(subject) }) {
 		return

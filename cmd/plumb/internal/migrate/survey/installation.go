@@ -3,7 +3,6 @@
 package survey
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,43 +16,37 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 )
 
-// The names of Pipelines-as-Code's own objects, and where its manifests and the Tekton operator
-// install it.
 const (
-	controller     = "pipelines-as-code-controller"
-	partOf         = "app.kubernetes.io/part-of"
-	pacName        = "pipelines-as-code"
-	defaultSecret  = "pipelines-as-code-secret" // #nosec G101 -- a name
 	webhookKey     = "webhook.secret"
-	versionLabel   = "app.kubernetes.io/version"
-	operatorKind   = "TektonInstallerSet"
 	pageOfOperator = "docs/migration.md#three-traps"
 	pageOfSettings = "docs/migration.md#settings-that-do-nothing"
 )
 
+// usualNamespaces are where its manifests and the Tekton operator install Pipelines-as-Code.
 func usualNamespaces() []string {
-	return []string{pacName, "openshift-pipelines", "tekton-pipelines"}
+	return []string{"pipelines-as-code", "openshift-pipelines", "tekton-pipelines"}
 }
 
 // errNoPaC is returned for a cluster without Pipelines-as-Code.
-var errNoPaC = errors.New("no controller of Pipelines-as-Code was found: there is no Deployment called " + controller +
+var errNoPaC = errors.New("no controller of Pipelines-as-Code was found: there is no Deployment called " + pac.ControllerName +
 	", and none that sets PAC_CONTROLLER_CONFIGMAP. If it is stopped, its Deployment must still exist. " +
 	"--pac-namespace names its namespace if this account may not list Deployments")
 
 // installations finds the controllers of Pipelines-as-Code.
-func (s *surveyor) installations(ctx context.Context) ([]Installation, error) {
+func (s *surveyor) installations(ctx context.Context) ([]pac.Controller, error) {
 	deployments, err := s.deployments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []Installation
+	var found []pac.Controller
 	for i := range deployments {
-		if one, is := controllerOf(&deployments[i]); is {
+		if one, is := pac.ControllerOf(&deployments[i]); is {
 			found = append(found, one)
 		}
 	}
@@ -65,20 +58,16 @@ func (s *surveyor) installations(ctx context.Context) ([]Installation, error) {
 
 // deployments lists those of all namespaces. An account that may not do that reads the usual ones.
 func (s *surveyor) deployments(ctx context.Context) ([]appsv1.Deployment, error) {
-	namespaces := []string{metav1.NamespaceAll}
-	if s.Namespace != "" {
-		namespaces = []string{s.Namespace}
-	}
-	all, err := s.listDeployments(ctx, namespaces)
+	all, err := pac.Deployments(ctx, s.cluster.Kube, s.Namespace)
 	if !apierrors.IsForbidden(err) || s.Namespace != "" {
 		return all, s.unlessForbidden("reading Deployments", err)
 	}
 	for _, namespace := range usualNamespaces() {
-		one, err := s.cluster.Kube.AppsV1().Deployments(namespace).Get(ctx, controller, metav1.GetOptions{})
+		one, err := s.cluster.Kube.AppsV1().Deployments(namespace).Get(ctx, pac.ControllerName, metav1.GetOptions{})
 		if err == nil {
 			all = append(all, *one)
 		} else if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return nil, fmt.Errorf("reading Deployment %s/%s: %w", namespace, controller, err)
+			return nil, fmt.Errorf("reading Deployment %s/%s: %w", namespace, pac.ControllerName, err)
 		}
 	}
 	if len(all) == 0 {
@@ -87,60 +76,15 @@ func (s *surveyor) deployments(ctx context.Context) ([]appsv1.Deployment, error)
 	return all, nil
 }
 
-func (s *surveyor) listDeployments(ctx context.Context, namespaces []string) ([]appsv1.Deployment, error) {
-	var all []appsv1.Deployment
-	for _, namespace := range namespaces {
-		err := pages(func(o metav1.ListOptions) (string, error) {
-			list, err := s.cluster.Kube.AppsV1().Deployments(namespace).List(ctx, o)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, list.Items...)
-			return list.Continue, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// controllerOf returns the installation whose controller a Deployment is. An additional controller
-// has another name and its own ConfigMap and Secret.
-func controllerOf(d *appsv1.Deployment) (Installation, bool) {
-	env := map[string]string{}
-	for _, container := range d.Spec.Template.Spec.Containers {
-		for _, variable := range container.Env {
-			env[variable.Name] = variable.Value
-		}
-	}
-	labelled := d.Labels[partOf] == pacName && d.Spec.Template.Labels["app.kubernetes.io/component"] == "controller"
-	if d.Name != controller && env["PAC_CONTROLLER_CONFIGMAP"] == "" && !labelled {
-		return Installation{}, false
-	}
-	return Installation{
-		Namespace: d.Namespace, Deployment: d.Name, Version: d.Labels[versionLabel],
-		ConfigMap: cmp.Or(env["PAC_CONTROLLER_CONFIGMAP"], pacName),
-		Secret:    cmp.Or(env["PAC_CONTROLLER_SECRET"], defaultSecret),
-		global:    cmp.Or(env["PAC_CONTROLLER_GLOBAL_REPOSITORY"], pacName),
-		Operator: slices.ContainsFunc(d.OwnerReferences, func(o metav1.OwnerReference) bool {
-			return o.Kind == operatorKind
-		}),
-	}, true
-}
-
-// name is how a report names an installation.
-func (i Installation) name() string { return i.Namespace + "/" + i.Deployment }
-
 // examine reports what an installation says for all Repositories, and returns its settings as
 // Plumbline reads them.
-func (s *surveyor) examine(ctx context.Context, i Installation) (*config.Config, error) {
+func (s *surveyor) examine(ctx context.Context, i pac.Controller) (*config.Config, error) {
 	if i.Operator {
 		s.add(Finding{
 			Kind: Differs, Topic: Cluster, Page: pageOfOperator,
 			Says:   "the Tekton operator installed this controller, and restores what is changed or deleted",
 			Remedy: "follow the steps for the operator",
-		}, "", i.name())
+		}, "", i.Namespace+"/"+i.Deployment)
 	}
 	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(i.Namespace).Get(ctx, i.ConfigMap, metav1.GetOptions{})
 	switch {
@@ -153,7 +97,7 @@ func (s *surveyor) examine(ctx context.Context, i Installation) (*config.Config,
 }
 
 // settings reports on each key of a ConfigMap.
-func (s *surveyor) settings(i Installation, data map[string]string) *config.Config {
+func (s *surveyor) settings(i pac.Controller, data map[string]string) *config.Config {
 	object := "ConfigMap " + i.Namespace + "/" + i.ConfigMap
 	report := func(kind Kind, says, remedy, key string) {
 		s.add(Finding{
@@ -210,7 +154,7 @@ func badKeys(err error) map[string]string {
 
 // app reads the GitHub App's Secret of an installation, nil if it has none. needed says that a
 // Repository is served by the App.
-func (s *surveyor) app(ctx context.Context, i Installation, needed bool) (*corev1.Secret, error) {
+func (s *surveyor) app(ctx context.Context, i pac.Controller, needed bool) (*corev1.Secret, error) {
 	secret, err := s.cluster.Kube.CoreV1().Secrets(i.Namespace).Get(ctx, i.Secret, metav1.GetOptions{})
 	object := i.Namespace + "/" + i.Secret
 	switch {

@@ -5,6 +5,8 @@ package survey
 import (
 	"cmp"
 	"slices"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 )
 
 // Kind says what a finding means for the move.
@@ -35,26 +37,13 @@ const (
 // Report is what a move to Plumbline changes.
 type Report struct {
 	// Blocked is true if a finding blocks the move.
-	Blocked       bool           `json:"blocked"`
-	Installations []Installation `json:"installations"`
-	Repositories  Count          `json:"repositories"`
-	Events        Events         `json:"events"`
-	Findings      []Finding      `json:"findings"`
+	Blocked       bool             `json:"blocked"`
+	Installations []pac.Controller `json:"installations"`
+	Repositories  Count            `json:"repositories"`
+	Events        Events           `json:"events"`
+	Findings      []Finding        `json:"findings"`
 	// MissingRights are rights that the account lacks, so that the report is not complete.
 	MissingRights []string `json:"missingRights,omitempty"`
-}
-
-// Installation is one controller of Pipelines-as-Code.
-type Installation struct {
-	Namespace  string `json:"namespace"`
-	Deployment string `json:"deployment"`
-	Version    string `json:"version,omitempty"`
-	ConfigMap  string `json:"configMap"`
-	Secret     string `json:"secret"`
-	// Operator is true if the Tekton operator installed it.
-	Operator bool `json:"operator,omitempty"`
-
-	global string // the name of the global Repository
 }
 
 // Count counts Repositories.

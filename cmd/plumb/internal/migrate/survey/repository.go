@@ -14,6 +14,8 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -76,7 +78,7 @@ func (m *moving) byApp() bool {
 }
 
 // repositories reports on all Repositories.
-func (s *surveyor) repositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+func (s *surveyor) repositories(ctx context.Context, installations []pac.Controller) ([]*moving, error) {
 	all, err := s.readRepositories(ctx, installations)
 	if err != nil || len(all) == 0 {
 		return all, err
@@ -109,18 +111,18 @@ func (s *surveyor) repositories(ctx context.Context, installations []Installatio
 }
 
 // readRepositories returns the Repositories, with what Pipelines-as-Code has started for each.
-func (s *surveyor) readRepositories(ctx context.Context, installations []Installation) ([]*moving, error) {
+func (s *surveyor) readRepositories(ctx context.Context, installations []pac.Controller) ([]*moving, error) {
 	var all []*moving
 	globals := map[string]*pacv1alpha1.Repository{}
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		list, err := s.cluster.Own.PipelinesascodeV1alpha1().Repositories(metav1.NamespaceAll).List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		for i := range list.Items {
 			r := &list.Items[i]
-			if slices.ContainsFunc(installations, func(i Installation) bool {
-				return i.Namespace == r.Namespace && i.global == r.Name
+			if slices.ContainsFunc(installations, func(i pac.Controller) bool {
+				return i.Namespace == r.Namespace && i.Global == r.Name
 			}) {
 				globals[r.Namespace] = r
 				continue

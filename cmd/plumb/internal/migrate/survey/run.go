@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pac "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
@@ -40,7 +41,7 @@ type started struct {
 func (s *surveyor) started(ctx context.Context) (map[string][]started, error) {
 	runs := schema.GroupVersionResource{Group: "tekton.dev", Version: "v1", Resource: "pipelineruns"}
 	var all []metav1.PartialObjectMetadata
-	err := pages(func(o metav1.ListOptions) (string, error) {
+	err := kube.Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
 		o.LabelSelector = pac.ManagedByLabel + "=" + pac.ManagedBy + ",!" + plumbline.EventLabel
 		list, err := s.cluster.Metadata.Resource(runs).List(ctx, o)
 		if err != nil {

@@ -13,8 +13,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 )
@@ -88,18 +86,4 @@ func (s *surveyor) unlessForbidden(what string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// pageSize is how many objects one call reads.
-const pageSize = 500
-
-// pages lists in calls of pageSize objects.
-func pages(list func(metav1.ListOptions) (next string, err error)) error {
-	for o := (metav1.ListOptions{Limit: pageSize}); ; {
-		next, err := list(o)
-		if err != nil || next == "" {
-			return err
-		}
-		o.Continue = next
-	}
 }
