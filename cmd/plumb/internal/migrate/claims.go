@@ -67,9 +67,7 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 
 // allClaimed returns an error if deliveries for Repositories are still forwarded to PaC, because
 // their URLs have no claim.
-func allClaimed(
-	claims map[string]*v1alpha1.RepositoryClaim, repositories map[string][]pacv1alpha1.Repository,
-) error {
+func allClaimed(claims map[string]*v1alpha1.RepositoryClaim, repositories map[string][]pacv1alpha1.Repository) error {
 	var left []string
 	for _, all := range repositories {
 		for i := range all {
