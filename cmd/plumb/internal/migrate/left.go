@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
@@ -62,14 +61,20 @@ func (m *Migration) awaitRuns(ctx context.Context, runs []*pipelinev1.PipelineRu
 	return err
 }
 
-// hooks says which webhooks of single repositories are to be changed. Only a user with a token may
-// read where they lead.
+// hooks says which repositories have webhooks of their own, which are to be changed. Only a user
+// with a token may read where they lead.
 func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository) {
 	first := true
 	for _, name := range n.Names {
 		for _, repository := range repositories[name] {
-			page := hooksPage(&repository)
-			if page == "" {
+			git, page := repository.Spec.GitProvider, "/-/hooks"
+			switch {
+			case git == nil:
+				continue
+			case git.Type == gitlab.Name:
+			case repository.OnGitHub() && git.Secret != nil:
+				page = "/settings/hooks"
+			default:
 				continue
 			}
 			if first {
@@ -77,26 +82,8 @@ func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1
 					"Until then it serves their events.", receiverURL(cm))
 			}
 			first = false
-			if repository.Spec.GitProvider.Type == gitlab.Name {
-				page += fmt.Sprintf(" (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
-					repository.Name, name)
-			}
-			n.say("  %s", page)
+			n.say("  %s%s (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
+				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), page, repository.Name, name)
 		}
 	}
-}
-
-// hooksPage returns the Git service's page with the webhooks of a repository; "" if it has none of
-// its own: the App serves it, or its Git service is not served.
-func hooksPage(repository *pacv1alpha1.Repository) string {
-	page := strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git")
-	switch git := repository.Spec.GitProvider; {
-	case git == nil:
-		return ""
-	case git.Type == gitlab.Name:
-		return page + "/-/hooks"
-	case git.Secret != nil && (git.Type == "" || git.Type == github.Name):
-		return page + "/settings/hooks"
-	}
-	return ""
 }

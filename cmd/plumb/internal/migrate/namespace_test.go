@@ -227,8 +227,8 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	})
 	lab := repository("team-a", "lab", "https://gitlab.example.com/acme/lab.git")
 	lab.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"}
-	hub := repository("team-a", "hub", "https://github.com/acme/hub/")
-	hub.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "hub"}}
+	hub := repository("team-a", "hub", "https://github.com/acme/hub")
+	hub.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "token"}}
 	e := newMoving(t, second, app("team-a"), refused, lab, hub)
 	if err := e.move(forward, "team-a"); err != nil {
 		t.Fatal(err)
@@ -238,8 +238,8 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 		"Repository team-a/second is not served: its URL belongs to Repository team-a/app",
 		"https://hooks.example.com/",
 		"https://gitlab.example.com/acme/lab/-/hooks",
-		"https://github.com/acme/hub/settings/hooks",
 		"plumb webhook add lab --namespace team-a",
+		"https://github.com/acme/hub/settings/hooks",
 	)
 }
 

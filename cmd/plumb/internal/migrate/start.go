@@ -240,5 +240,5 @@ Next:
   1. Set the webhook URL of the GitHub App to %s
      This is needed once. Plumbline forwards the deliveries of namespaces that have not moved.
   2. Move a namespace: plumb migrate namespace NAMESPACE
-     It also lists the webhooks of single repositories that are to be changed.`, receiverURL(cm))
+     It also says which repositories have webhooks of their own, which are to be changed.`, receiverURL(cm))
 }
