@@ -13,7 +13,7 @@ import (
 
 const (
 	noBitbucket  = "Bitbucket is not served"
-	noConfigure  = "create the namespace and the Repository of a new repository yourself, for example with plumb onboard"
+	noConfigure  = "create the namespace and the Repository of a new repository yourself, for example with plumb create repository"
 	alwaysRetry  = "calls of Git services are always repeated"
 	noTektonHub  = "every hub is read with the API of Artifact Hub"
 	noTraceLabel = "spans have no attributes from labels"

@@ -100,7 +100,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	denies, kept := repository.Spec.Restricts(), repository.Spec.IgnoredFields()
 	message := ""
 	if len(kept) > 0 {
-		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
+		message = "This version of Plumbline ignores these fields: " + strings.Join(kept, ", ") + "."
 	}
 	wrong, invalid := r.wrongSettings(repository)
 	message = strings.TrimSpace(wrong + " " + message)

@@ -3,14 +3,18 @@
 package migrate
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
@@ -184,21 +188,6 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// PaC's webhook accepts a Repository without a URL in PaC's namespace only (its pkg/webhook).
-func TestStartSaysWhatToDoAboutTheWebhookOfPaC(t *testing.T) {
-	e := newEnv(t, globalRepository())
-	e.own.PrependReactor("create", "repositories", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, apierrors.NewBadRequest(
-			`admission webhook "validation.pipelinesascode.tekton.dev" denied the request: URL must be set`,
-		)
-	})
-	err := e.start()
-	if err == nil || !strings.Contains(err.Error(), "URL must be set. Exempt namespace plumbline from this webhook") ||
-		!strings.Contains(err.Error(), `"values": ["plumbline"]`) || e.data()["pipelines-as-code-url"] != "" {
-		t.Errorf("%v; the settings are %v", err, e.data())
-	}
-}
-
 // A call that fails at any point is repeated. A namespace that has moved meanwhile stays moved.
 func TestStartContinues(t *testing.T) {
 	for n := 1; ; n++ {
@@ -230,5 +219,39 @@ func TestStartContinues(t *testing.T) {
 	e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, team-a")
 	if err := e.start(); err != nil || len(e.writes()) > 0 {
 		t.Errorf("%v; changed %v", err, e.writes())
+	}
+}
+
+// PaC's webhook refuses a Repository without a URL outside of PaC's own namespace (v0.49.0,
+// pkg/webhook/validation.go).
+func TestStartCopiesGlobalRepositoryPastPaCsWebhook(t *testing.T) {
+	e := newEnv(t, globalRepository())
+	e.put(append(theirs(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "validation.pipelinesascode.tekton.dev"},
+		Webhooks:   []admissionv1.ValidatingWebhook{{Name: "validation.pipelinesascode.tekton.dev"}},
+	})...)
+	e.own.PrependReactor("create", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		configs := e.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		config, err := configs.Get(t.Context(), "validation.pipelinesascode.tekton.dev", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(config.Webhooks[0].NamespaceSelector)
+		if config.Webhooks[0].NamespaceSelector == nil {
+			selector = labels.Everything()
+		}
+		if err != nil || selector.Matches(labels.Set{corev1.LabelMetadataName: a.GetNamespace()}) {
+			return true, nil, errors.New("admission webhook denied the request: URL must be set")
+		}
+		return false, nil, nil
+	})
+	if err := e.start(); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Repository plumbline/pipelines-as-code was created", "it does not check namespace plumbline")
+	e.kube.ClearActions()
+	e.own.ClearActions()
+	if err := e.start(); err != nil || len(e.writes()) > 0 {
+		t.Errorf("again: %v, changed %v", err, e.writes())
 	}
 }

@@ -215,8 +215,8 @@ func find(
 			"a GitHub App has one webhook for all repositories", what)
 	case git.Secret == nil || git.WebhookSecret == nil:
 		return nil, nil, fmt.Errorf(
-			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them, or, "+
-				"if it uses those of the global Repository, give that one's name",
+			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them. "+
+				"If it uses those of the global Repository, call the command for the global Repository",
 			what,
 		)
 	}
