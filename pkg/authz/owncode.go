@@ -23,13 +23,8 @@ func OwnCode(event *v1alpha1.GitEvent) bool {
 
 // Own reports the same about an event that is being planned, whose spec is complete.
 func Own(spec *v1alpha1.GitEventSpec, approval *v1alpha1.Approval) bool {
-	switch {
-	case approval != nil:
-		return false
-	case spec.PullRequest != nil:
-		return spec.Project.ID != 0 && spec.PullRequest.HeadProjectID == spec.Project.ID
-	case spec.Comment != nil || spec.Rerun != nil:
-		return spec.OwnRef() != ""
+	if spec.PullRequest != nil {
+		return approval == nil && SameRepository(spec)
 	}
-	return true
+	return approval == nil && spec.OwnRef() != ""
 }

@@ -50,9 +50,8 @@ func ownCodeEvents() map[string]*v1alpha1.GitEvent {
 		e.Status.Plan = &plan
 		return e
 	}
-	approved := v1alpha1.Plan{Approval: &v1alpha1.Approval{By: "writer"}}
 	return map[string]*v1alpha1.GitEvent{
-		"a push, a tag, a merge queue": event(
+		"a push, a tag, a merge queue, a request to `/incoming`": event(
 			v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"},
 			v1alpha1.Plan{},
 		),
@@ -64,35 +63,36 @@ func ownCodeEvents() map[string]*v1alpha1.GitEvent {
 			v1alpha1.GitEventSpec{PullRequest: pull(fork)},
 			v1alpha1.Plan{},
 		),
-		"a commit that needed an approval": event(v1alpha1.GitEventSpec{PullRequest: pull(own)}, approved),
+		"a commit that needed an approval, whatever starts its run": event(
+			v1alpha1.GitEventSpec{Comment: comment}, v1alpha1.Plan{Approval: &v1alpha1.Approval{By: "writer"}, OwnHead: true}),
 		"a command, a comment or a re-run button on a pull request from a branch of the repository": event(
 			v1alpha1.GitEventSpec{Comment: comment}, v1alpha1.Plan{OwnHead: true}),
 		"a command, a comment or a re-run button on a pull request from a fork": event(
 			v1alpha1.GitEventSpec{Rerun: rerun}, v1alpha1.Plan{}),
 		"a command on a commit, a re-run button of a push": event(
 			v1alpha1.GitEventSpec{Comment: comment}, v1alpha1.Plan{Ref: "refs/heads/main"}),
-		"`/ok-to-test`, and `/test` of an approved commit": event(v1alpha1.GitEventSpec{Comment: comment}, approved),
 	}
 }
 
-// An event that is being planned and its record give the same answer.
-func TestOwnAgreesWithTheRecord(t *testing.T) {
+func TestOwnIsACommitOfTheRepositoryWithoutApproval(t *testing.T) {
 	t.Parallel()
 	own, fork := &v1alpha1.PullRequest{HeadProjectID: 1}, &v1alpha1.PullRequest{HeadProjectID: 2}
+	push := v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"}
 	for name, test := range map[string]struct {
 		spec     v1alpha1.GitEventSpec
 		approval *v1alpha1.Approval
 		want     bool
 	}{
-		"a push":        {spec: v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"}, want: true},
-		"a branch":      {spec: v1alpha1.GitEventSpec{PullRequest: own}, want: true},
-		"a fork":        {spec: v1alpha1.GitEventSpec{PullRequest: fork}},
-		"a gone fork":   {spec: v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{}}},
-		"approved":      {spec: v1alpha1.GitEventSpec{BaseRef: "refs/heads/main"}, approval: &v1alpha1.Approval{}},
-		"/test":         {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: own}, want: true},
-		"/test, a fork": {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, PullRequest: fork}},
-		"on a commit":   {spec: v1alpha1.GitEventSpec{Comment: &v1alpha1.Comment{}, BaseRef: "refs/heads/main"}, want: true},
-		"of no ref":     {spec: v1alpha1.GitEventSpec{Rerun: &v1alpha1.Rerun{}}},
+		"a push":              {spec: push, want: true},
+		"a branch":            {spec: v1alpha1.GitEventSpec{PullRequest: own}, want: true},
+		"a fork":              {spec: v1alpha1.GitEventSpec{PullRequest: fork}},
+		"a deleted fork":      {spec: v1alpha1.GitEventSpec{PullRequest: &v1alpha1.PullRequest{}}},
+		"an approved branch":  {spec: v1alpha1.GitEventSpec{PullRequest: own}, approval: &v1alpha1.Approval{}},
+		"a re-run of unknown": {spec: v1alpha1.GitEventSpec{Rerun: &v1alpha1.Rerun{}}},
+		"a merge group": {
+			spec: v1alpha1.GitEventSpec{Trigger: v1alpha1.TriggerMergeGroup, HeadRef: "gh-readonly-queue/main/pr-1-x"},
+			want: true,
+		},
 	} {
 		test.spec.Project.ID = 1
 		if got := Own(&test.spec, test.approval); got != test.want {

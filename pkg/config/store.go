@@ -33,7 +33,7 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, nameOf(cm), err)
 		}
 		for _, line := range DescribeIgnored(cm.Data) {
-			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, cm.Name, line)
+			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, nameOf(cm), line)
 		}
 		return c, nil
 	}

@@ -35,13 +35,17 @@ func NewRepositoryGlob(text string) (RepositoryGlob, error) {
 	return RepositoryGlob{text, compiled}, err
 }
 
-// Match reports whether the glob matches a repository.
-func (g RepositoryGlob) Match(owner, name string) bool {
-	return g.glob.Match(strings.ToLower(owner + "/" + name))
-}
+// Match reports whether the glob matches a repository, "owner/repo".
+func (g RepositoryGlob) Match(repository string) bool { return g.glob.Match(strings.ToLower(repository)) }
 
 // One reports whether the glob is the name of one repository.
 func (g RepositoryGlob) One() bool { return !strings.ContainsAny(g.Text, `*?[{\`) }
+
+// AtGitHub returns "owner/repo", in lower case, of a canonical URL at the App's GitHub. A URL with
+// another scheme is not there: it has a RepositoryClaim of its own.
+func (c *Config) AtGitHub(canonical string) (repository string, found bool) {
+	return strings.CutPrefix(canonical, c.GitHubURL+"/")
+}
 
 const extraForm = `repositories and globs, separated by commas, like "acme/tasks, acme/lib-*"`
 

@@ -28,9 +28,8 @@ func TestTokenScope(t *testing.T) {
 			c, err := New(test.data)
 			var reaches []string
 			for _, repository := range []string{"acme/lib", "acme/app", "other/tasks"} {
-				owner, repo, _ := strings.Cut(repository, "/")
 				for _, extra := range c.TokenScope.Extra {
-					if extra.Match(owner, repo) {
+					if extra.Match(repository) {
 						reaches = append(reaches, repository)
 					}
 				}

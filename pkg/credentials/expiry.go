@@ -14,20 +14,26 @@ type token struct {
 	content content
 }
 
-// noteExpiry returns what receives when the Git service says that the session's token expires.
+// noteExpiry returns what receives, after each call, when the session's token expires. It is zero
+// if the Git service does not say.
 func (s *Session) noteExpiry() func(at time.Time) {
 	of := token{s.secret, s.saw[s.secret]}
-	return func(at time.Time) { s.pool.expiries.Put(of, at) }
+	return func(at time.Time) {
+		if !at.IsZero() {
+			s.pool.expiries.Put(of, at)
+		} else {
+			s.pool.expiries.GetOrCreate(of, func() time.Time { return at })
+		}
+	}
 }
 
-// TokenExpires returns the Secret of the token that the session has logged in with, and when the
-// token expires: zero if the Git service does not say. The name is empty for the credentials of an
-// App, and before the login.
+// TokenExpires returns the Secret of the token that the session has used, and when the token
+// expires: zero if the Git service does not say. The name is empty for the credentials of an App,
+// and before a call.
 func (s *Session) TokenExpires() (secret types.NamespacedName, at time.Time) {
-	o := &s.pool.options
-	if s.client == nil || s.secret == (types.NamespacedName{Namespace: o.Namespace, Name: o.AppSecret}) {
+	at, called := s.pool.expiries.Get(token{s.secret, s.saw[s.secret]})
+	if s.client == nil || !called {
 		return types.NamespacedName{}, time.Time{}
 	}
-	at, _ = s.pool.expiries.Get(token{s.secret, s.saw[s.secret]})
 	return s.secret, at
 }

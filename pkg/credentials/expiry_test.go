@@ -12,7 +12,7 @@ import (
 func TestTokenExpiresIsOfTheTokenThatWasUsed(t *testing.T) {
 	r := newFixture(t)
 	at := time.Unix(1_800_000_000, 0)
-	r.expires = at
+	r.expires = &at
 	r.provide(func(own *pacv1alpha1.Repository) {
 		own.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "git"}}
 	})
@@ -30,14 +30,18 @@ func TestTokenExpiresIsOfTheTokenThatWasUsed(t *testing.T) {
 			t.Errorf("%s: %s %s", service, name, got)
 		}
 	}
-	// A new token of the same Secret has no end until the service says one.
+	// A new token of the same Secret has no end until the service says one. Before the first call
+	// nothing is known.
 	r.store(secret("team", "git", map[string]string{"provider.token": "two"}))
-	r.expires = time.Time{}
-	s := r.begin("e", "own", "git.example")
-	if _, err := s.Connect(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if name, got := s.TokenExpires(); name.Name != "git" || !got.IsZero() {
-		t.Errorf("a new token: %s %s", name, got)
+	r.expires = nil
+	for _, want := range []string{"", "git"} {
+		s := r.begin("e", "own", "git.example")
+		if _, err := s.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if name, got := s.TokenExpires(); name.Name != want || !got.IsZero() {
+			t.Errorf("a new token: %s %s, want %q", name, got, want)
+		}
+		r.expires = &time.Time{}
 	}
 }

@@ -33,7 +33,7 @@ const (
 // fixture is a Pool with fake services: "app" has the App's credentials, as GitHub does. Each
 // Repository names the credentials for "own", as for GitLab.
 type fixture struct {
-	expires time.Time // what the service says of a token
+	expires *time.Time // what the service says of a token, nil if nothing calls it
 	*Pool
 	t     *testing.T
 	kube  *kubefake.Clientset
@@ -94,8 +94,8 @@ func (r *fixture) acquire(_ context.Context, event *v1alpha1.GitEvent) (release 
 func (r *fixture) service() provider.Provider {
 	return provider.Provider{
 		Connect: func(_ context.Context, base string, _ v1alpha1.Project, c provider.Credentials) (provider.Client, error) {
-			if c.Expires != nil {
-				c.Expires(r.expires)
+			if r.expires != nil && c.Token != "" {
+				c.Expires(*r.expires)
 			}
 			c.Observe, c.Expires = nil, nil // functions cannot be compared
 			r.logins, r.bases = append(r.logins, c), append(r.bases, base)

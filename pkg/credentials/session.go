@@ -102,9 +102,9 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 	}
 	credentials.Observe, credentials.Expires = s.observe, s.noteExpiry()
 	if spec.Incoming != nil && spec.Project.ID == 0 {
-		located, err := service.Locate(ctx, base, spec.Project, credentials)
+		located, err := s.locate(ctx, service, base, credentials)
 		if err != nil {
-			return nil, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
+			return nil, err
 		}
 		spec.Locate(&located)
 		credentials.InstallationID = located.InstallationID
@@ -114,6 +114,27 @@ func (s *Session) connectTo(ctx context.Context, service provider.Provider) (*pr
 		return nil, fmt.Errorf("connecting to %s: %w", spec.Host, err)
 	}
 	return &client, nil
+}
+
+// locate finds the project of a request to /incoming. The Repository must have the project's own
+// URL: with http in place of https, for example, a project has a second URL, which is free although
+// another namespace has claimed the first one.
+func (s *Session) locate(
+	ctx context.Context, service provider.Provider, base string, credentials provider.Credentials,
+) (v1alpha1.Located, error) {
+	spec := &s.event.Spec
+	located, err := service.Locate(ctx, base, spec.Project, credentials)
+	if err != nil {
+		return located, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
+	}
+	if own := spec.Repository; !v1alpha1.SameURL(located.Project.URL, own.URL) {
+		return located, fault.Operatorf(
+			reasonAnotherURL,
+			"the project of Repository %s/%s has the URL %s, not %s: correct spec.url, and send the request again",
+			own.Namespace, own.Name, located.Project.URL, own.URL,
+		)
+	}
+	return located, nil
 }
 
 // observe is called after each call to the Git service.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 )
 
 // However many steps need the service, a session logs in once, and all of them get the same client
@@ -256,6 +258,32 @@ func TestSuccessfulEventWakesOthersWithItsCredentials(t *testing.T) {
 		if got := len(r.woken) == 1 && r.woken[0] == "2"; got != test.wakes ||
 			r.begin("2", "app", "2.example").Fixed(no.Reason) != test.wakes {
 			t.Errorf("%s: %v woke", name, r.woken)
+		}
+	}
+}
+
+// A request to /incoming names a project by the URL of its Repository. Another URL of the same
+// project may be free although a namespace has claimed the project.
+func TestIncomingNeedsTheURLOfTheProject(t *testing.T) {
+	for url, served := range map[string]bool{
+		"https://git.example/acme/app": true, "https://git.example/Acme/app.git": true,
+		"http://git.example/acme/app": false,
+	} {
+		r := newFixture(t)
+		service := r.service()
+		service.Locate = func(context.Context, string, v1alpha1.Project, provider.Credentials) (v1alpha1.Located, error) {
+			return v1alpha1.Located{Project: v1alpha1.Project{ID: 1, URL: "https://git.example/acme/app"}}, nil
+		}
+		r.options.Providers["app"] = service
+		s := r.begin("e", "app", "git.example")
+		s.event.Spec.Incoming, s.event.Spec.Repository.URL = &v1alpha1.Incoming{}, url
+		s.event.Spec.Project.ID = 0
+		_, err := s.Connect(t.Context())
+		if reason := fault.Of(err); served != (err == nil) || !served && reason.Reason != reasonAnotherURL {
+			t.Errorf("%s: %v", url, err)
+		}
+		if len(r.logins) != 0 && !served {
+			t.Errorf("%s: a client was made", url)
 		}
 	}
 }

@@ -49,6 +49,15 @@ func Host(u *url.URL) string {
 	return ""
 }
 
+// SameAddress reports whether two URLs lead to the same place.
+func SameAddress(a, b string) bool {
+	left, err := url.Parse(a)
+	right, err2 := url.Parse(b)
+	return err == nil && err2 == nil && strings.EqualFold(left.Scheme, right.Scheme) &&
+		Host(left) == Host(right) &&
+		strings.TrimRight(left.Path, "/") == strings.TrimRight(right.Path, "/") && left.RawQuery == right.RawQuery
+}
+
 // CheckRedirect follows a redirect (of a renamed repository) only if the method stays the same: a
 // write that became a GET would look accepted. It never follows one from https to http. A service
 // behind a proxy may not know its own scheme, redirect to the same host with http, and the token

@@ -198,9 +198,9 @@ type Source interface {
 type Addresses interface {
 	// FileAt returns the file that a web address of the service shows, in any repository that the
 	// event's credentials cover or that is public, or in one of the others, of which Covered has
-	// returned each. These are an Ignored fault, because the address
-	// can still be fetched without credentials: another host, a form that the service does not
-	// have, and a file that these credentials cannot find. A file that is too large is Invalid.
+	// returned each. These are an Ignored fault, because the address can still be fetched without
+	// credentials: another host, a form that the service does not have, and a file that these
+	// credentials cannot find. A file that is too large is Invalid.
 	FileAt(ctx context.Context, address string, others ...v1alpha1.Project) ([]byte, error)
 }
 

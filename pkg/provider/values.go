@@ -47,8 +47,8 @@ type Credentials struct {
 	Reach egress.Policy
 	// Observe receives the outcome of each call; nil for none. Many goroutines call it.
 	Observe func(CallResult)
-	// Expires receives when the service says that Token expires; nil for none. Many goroutines call
-	// it.
+	// Expires receives, after a call, when Token expires: zero if the service does not say. It is
+	// nil for none. Many goroutines call it.
 	Expires func(at time.Time)
 }
 

@@ -6,12 +6,10 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"slices"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/receiver/fairness"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/incomingwebhook"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 )
@@ -21,30 +19,32 @@ import (
 // such a Repository or not: what is looked up for it is in caches.
 func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r *http.Request, done result) result {
 	done.provider, done.origin.Event = v1alpha1.EventIncoming, v1alpha1.EventIncoming
-	body, release, refused := h.readIncoming(ctx, w, r)
+	if loop := looped(r); loop != nil {
+		return done.with(loop)
+	}
+	bad := incomingwebhook.CheckHead(r)
+	if bad != nil && !h.PipelinesAsCode.Runs() { // it may be for that one
+		return done.with(unreadable(bad))
+	}
+	body, release, err := h.readIncoming(ctx, w, r)
 	defer release()
 	done.arrived = h.Clock.Now()
-	if refused != nil {
-		return done.with(refused)
+	if err != nil {
+		return done.with(unread(err))
 	}
-	request, bad := parsed(r, body)
-	if forwarded := h.forwardIncoming(ctx, r, body, request); forwarded != nil {
+	if forwarded := h.forwardIncoming(ctx, r, body); forwarded != nil {
 		return done.with(forwarded)
 	}
 	if bad != nil {
 		return done.with(unreadable(bad))
 	}
-	repository, refused := h.verifyIncoming(ctx, request)
+	request, bad := incomingwebhook.Read(r.Header, body)
+	if bad != nil {
+		return done.with(unreadable(bad))
+	}
+	spec, body, repository, refused := h.eventOf(ctx, request)
 	if refused != nil {
 		return done.with(refused)
-	}
-	target, refused := h.targetOf(ctx, repository)
-	if refused != nil {
-		return done.with(refused)
-	}
-	spec, body, err := request.Event(*target, h.Clock.Now())
-	if err != nil {
-		return done.with(rejected(http.StatusUnprocessableEntity, reasonBadRepositoryURL, err.Error()))
 	}
 	done.origin.DeliveryKey = spec.DeliveryKey
 	answered := h.recordEvent(ctx, spec, body, repository, release)
@@ -56,66 +56,62 @@ func (h *Handler) receiveIncoming(ctx context.Context, w http.ResponseWriter, r 
 	return done.with(h.answerPlanned(ctx, answered))
 }
 
-// readIncoming reads the body. It has a slot until release is called.
+// readIncoming reads the body, up to one byte over its limit. It has a slot until release is
+// called.
 func (h *Handler) readIncoming(
-	ctx context.Context,
-	w http.ResponseWriter,
-	r *http.Request,
-) (body []byte, release func(), refused *answer) {
-	release = func() {}
-	if refused := looped(r); refused != nil {
-		return nil, release, refused
-	}
-	if bad := incomingwebhook.CheckHead(r); bad != nil && !h.PipelinesAsCode.Runs() { // it may be for that one
-		return nil, release, unreadable(bad)
-	}
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
+) (body []byte, release func(), err error) {
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.LimitReader(r.Body, incomingwebhook.MaxBodyBytes+1), r.Body}
-	body, release, err := h.read(ctx, w, r)
-	if err != nil {
-		return nil, release, unread(err)
-	}
-	return body, release, nil
+	return h.read(ctx, w, r)
 }
 
-// parsed returns the request, or why it cannot be accepted.
-func parsed(r *http.Request, body []byte) (request *incomingwebhook.Request, bad *incomingwebhook.Refusal) {
-	if bad = incomingwebhook.CheckHead(r); bad != nil {
-		return nil, bad
+// eventOf verifies a request. It returns the event of it, and the body that is stored.
+func (h *Handler) eventOf(
+	ctx context.Context, request *incomingwebhook.Request,
+) (spec *v1alpha1.GitEventSpec, body []byte, repository *pacv1alpha1.Repository, refused *answer) {
+	if repository, refused = h.verifyIncoming(ctx, request); refused != nil {
+		return nil, nil, nil, refused
 	}
-	fairness.Compute(body, func() { request, bad = incomingwebhook.Read(r.Header, body) })
-	return request, bad
+	target, refused := h.targetOf(ctx, repository)
+	if refused != nil {
+		return nil, nil, nil, refused
+	}
+	spec, body = request.Event(*target, h.Clock.Now())
+	return spec, body, repository, nil
 }
 
 // forwardIncoming forwards a request that names a Repository of Pipelines-as-Code as it is: also
 // one that Plumbline would not accept. It returns nil if this installation decides about the
-// request. Without a namespace, a Repository of this installation whose secret the request has
-// comes first.
-func (h *Handler) forwardIncoming(
-	ctx context.Context, r *http.Request, body []byte, request *incomingwebhook.Request,
-) *answer {
+// request.
+func (h *Handler) forwardIncoming(ctx context.Context, r *http.Request, body []byte) *answer {
 	if !h.PipelinesAsCode.Runs() || r.Method != http.MethodPost || len(body) > incomingwebhook.MaxBodyBytes {
 		return nil
 	}
 	namespace, name := incomingwebhook.NameIn(r.URL.Query(), body)
 	theirs := h.theirNamespace(ctx, namespace, name)
-	if theirs == "" || namespace == "" && request != nil && h.isOurs(ctx, request) {
+	if theirs == "" {
 		return nil
 	}
 	return h.forwardFor(ctx, r, body, theirs)
 }
 
 // theirNamespace returns the namespace of a Repository that Pipelines-as-Code serves, by its name
-// and possibly its namespace; "" if there is none.
-func (h *Handler) theirNamespace(ctx context.Context, namespace, name string) string {
+// and possibly its namespace; "" if there is none. Without a namespace, all Repositories of the
+// name must be its: it refuses the name of several.
+func (h *Handler) theirNamespace(ctx context.Context, namespace, name string) (theirs string) {
 	for _, repository := range NamedIn(h.PipelinesAsCode.Repositories)(name) {
-		if (namespace == "" || namespace == repository.Namespace) && h.isTheirs(ctx, repository) {
-			return repository.Namespace
+		if namespace != "" && namespace != repository.Namespace {
+			continue
 		}
+		if !h.isTheirs(ctx, repository) {
+			return ""
+		}
+		theirs = repository.Namespace
 	}
-	return ""
+	return theirs
 }
 
 // isTheirs reports whether Pipelines-as-Code serves a Repository.
@@ -125,17 +121,6 @@ func (h *Handler) isTheirs(ctx context.Context, repository *pacv1alpha1.Reposito
 	}
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	return err == nil && h.ServedByPipelinesAsCode(ctx, canonical) != ""
-}
-
-// isOurs reports whether a request has the secret of a Repository that Pipelines-as-Code does not
-// serve.
-func (h *Handler) isOurs(ctx context.Context, request *incomingwebhook.Request) bool {
-	global, err := h.Services.GlobalRepository(ctx)
-	if err != nil || h.guesses.Exhausted(request, h.Clock.Now()) {
-		return false
-	}
-	found, _ := incomingwebhook.Find(request, h.Lookup.Named(request.Repository), global, h.Services)
-	return slices.ContainsFunc(found, func(n incomingwebhook.Named) bool { return !h.isTheirs(ctx, n.Repository) })
 }
 
 func unreadable(why *incomingwebhook.Refusal) *answer {
@@ -188,10 +173,10 @@ func (h *Handler) refuseIncoming(request *incomingwebhook.Request, others []pacv
 		a.delayed = true
 		return a
 	}
+	h.guesses.Note(request, h.Clock.Now()) // a request over the rate is a guess, too
 	if !h.unverified.Allow() {
 		return tooManyUnverified()
 	}
-	h.guesses.Note(request, h.Clock.Now())
 	for _, key := range others {
 		h.Services.Request(key, true)
 	}

@@ -4,6 +4,7 @@ package receiver_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,7 +53,23 @@ func TestAnswerSaysWhatIsPlanned(t *testing.T) {
 	}
 }
 
-// Nothing is accepted that is not durable, and a Repository that does not own its URL starts
+// An event that was deleted long ago is not waited for: a request with its Idempotency-Key is
+// answered at once.
+func TestAnswerDoesNotWaitForDeletedEvent(t *testing.T) {
+	e := incomingEnv(t)
+	h := e.incoming()
+	reads := 0
+	h.Event = func(_ context.Context, name string) (*v1alpha1.GitEvent, error) {
+		reads++
+		return nil, apierrors.NewNotFound(v1alpha1.Resource("gitevents"), name)
+	}
+	got := e.ask(h, 202, call{bearer: incomingSecret, body: asked()})
+	if got.Event == "" || got.PipelineRuns != nil || reads != 1 {
+		t.Errorf("%+v after %d reads", got, reads)
+	}
+}
+
+// A11: nothing is accepted that is not durable, and a Repository that does not own its URL starts
 // nothing.
 func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 	c := call{bearer: incomingSecret, body: asked()}
@@ -82,47 +99,50 @@ func TestIncomingIsNotAcceptedBeforeItIsDurable(t *testing.T) {
 	}
 }
 
-// The request of Konflux's build-service, as internal/controller/component_build_controller_pac.go
-// of konflux-ci/build-service makes it (TriggerPaCBuild), for a Repository as updateIncoming writes
-// it: it accepts the answers 200 and 202.
+// The requests of Konflux's build-service, as TriggerPaCBuild in
+// internal/controller/component_build_controller_pac.go of konflux-ci/build-service makes them: of
+// versions up to commit 07a1e790, and of later ones, which send the namespace. They are for a
+// Repository as its updateIncoming writes it. It accepts the answers 200 and 202.
 func TestKonfluxBuildServiceStartsABuild(t *testing.T) {
-	e := incomingEnv(t)
-	e.store("tenant", "comp-incoming", map[string]string{"incoming-secret": incomingSecret})
-	e.rules("tenant", "comp", "https://git.example/konflux/comp", pacv1alpha1.Incoming{
-		Type: "webhook-url", Secret: pacv1alpha1.Secret{Name: "comp-incoming", Key: "incoming-secret"},
-		Targets: []string{"main"}, Params: []string{"source_url"},
-	})
-	if err := e.client.Tracker().Add(claim("https://git.example/konflux/comp", "tenant", "comp")); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(receiver.NewServer(e.incoming(), nil).Handler())
-	defer server.Close()
-	const its = "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", \"repository\": \"%s\", " +
-		"\"branch\": \"%s\", \"pipelinerun\": \"%s\"}"
-	body := fmt.Appendf(nil, its, "https://git.example/konflux/comp", incomingSecret, "comp", "main", "comp-on-push")
-	answer, err := http.Post(
-		fmt.Sprintf("%s/incoming", server.URL),
-		"application/json",
-		bytes.NewBuffer(body),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if text, _ := io.ReadAll(answer.Body); answer.StatusCode != 200 && answer.StatusCode != 202 {
-		t.Fatalf("answered %d %s", answer.StatusCode, text)
-	}
-	spec := e.wantEvents(1)[0].Spec
-	if spec.Incoming.Pipeline != "comp-on-push" ||
-		spec.Incoming.Params["source_url"] != "https://git.example/konflux/comp" ||
-		spec.BaseRef != "refs/heads/main" ||
-		spec.Repository.Namespace != "tenant" {
-		t.Errorf("%+v", spec)
+	const url = "https://git.example/konflux/comp"
+	for name, body := range map[string][]byte{
+		"without namespace": fmt.Appendf(nil, "{\"params\": {\"source_url\": \"%s\"}, \"secret\": \"%s\", "+
+			"\"repository\": \"%s\", \"branch\": \"%s\", \"pipelinerun\": \"%s\"}", url, incomingSecret, "comp", "main", "comp-on-push"),
+		"with namespace": fmt.Appendf(nil, `{"params": {"source_url": "%s"}, "secret": "%s", "repository": "%s", `+
+			`"branch": "%s", "pipelinerun": "%s", "namespace": "%s"}`, url, incomingSecret, "comp", "main", "comp-on-push", "tenant"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := incomingEnv(t)
+			e.store("tenant", "comp-incoming", map[string]string{"incoming-secret": incomingSecret})
+			e.rules("tenant", "comp", url, pacv1alpha1.Incoming{
+				Type: "webhook-url", Secret: pacv1alpha1.Secret{Name: "comp-incoming", Key: "incoming-secret"},
+				Targets: []string{"main"}, Params: []string{"source_url"},
+			})
+			if err := e.client.Tracker().Add(claim(url, "tenant", "comp")); err != nil {
+				t.Fatal(err)
+			}
+			server := httptest.NewServer(receiver.NewServer(e.incoming(), nil).Handler())
+			defer server.Close()
+			answer, err := http.Post(server.URL+"/incoming", "application/json", bytes.NewBuffer(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = answer.Body.Close() }()
+			if text, _ := io.ReadAll(answer.Body); answer.StatusCode != 200 && answer.StatusCode != 202 {
+				t.Fatalf("answered %d %s", answer.StatusCode, text)
+			}
+			spec := e.wantEvents(1)[0].Spec
+			if spec.Incoming.Pipeline != "comp-on-push" || spec.Incoming.Params["source_url"] != url ||
+				spec.BaseRef != "refs/heads/main" || spec.Repository.Namespace != "tenant" {
+				t.Errorf("%+v", spec)
+			}
+		})
 	}
 }
 
 // A request for a Repository that Pipelines-as-Code serves goes there as it is. Without a
-// namespace, the secret of a Repository of ours comes first.
+// namespace, it goes there only if no Repository of this installation has the name:
+// Pipelines-as-Code refuses a name that two Repositories have.
 func TestIncomingIsForwarded(t *testing.T) {
 	const legacy = "?repository=app&namespace=theirs&branch=main&pipelinerun=build&secret=x"
 	for name, c := range map[string]struct {
@@ -133,7 +153,8 @@ func TestIncomingIsForwarded(t *testing.T) {
 		"their namespace":           {call{bearer: "x", body: asked(`"namespace": "theirs"`)}, 202, 1},
 		"query parameters":          {call{path: legacy, contentType: "text/plain"}, 202, 1},
 		"no namespace, our secret":  {call{bearer: incomingSecret, body: asked()}, 202, 0},
-		"no namespace, another":     {call{bearer: "x", body: asked()}, 202, 1},
+		"no namespace, another":     {call{bearer: "x", body: asked()}, 401, 0},
+		"no namespace, their name":  {call{bearer: "x", body: strings.Replace(asked(), "app", "lib", 1)}, 202, 1},
 		"our namespace":             {call{bearer: "x", body: asked(`"namespace": "ci"`)}, 401, 0},
 		"the name of no Repository": {call{bearer: "x", body: strings.Replace(asked(), "app", "gone", 1)}, 401, 0},
 		"GET":                       {call{method: "GET", path: legacy}, 405, 0},
@@ -141,6 +162,7 @@ func TestIncomingIsForwarded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := incomingEnv(t)
 			e.rules("theirs", "app", "https://git.example/theirs/app")
+			e.rules("theirs", "lib", "https://git.example/theirs/lib")
 			o := e.besides("theirs", 202)
 			h := e.incoming()
 			h.Lookup.Named = receiver.NamedIn(e.served())

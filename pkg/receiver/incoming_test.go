@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,12 +14,14 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/receiver"
 )
 
 func TestIncomingIsRecorded(t *testing.T) {
 	for name, c := range map[string]call{
-		"secret in the header": {bearer: incomingSecret, body: asked(`"params": {"version": "1.2"}`)},
-		"secret in the body":   {body: asked(`"params": {"version": "1.2"}, "secret": "` + incomingSecret + `"`)},
+		"secret in the header":          {bearer: incomingSecret, body: asked(`"params": {"version": "1.2"}`)},
+		"secret in the body":            {body: asked(`"params": {"version": "1.2"}, "secret": "` + incomingSecret + `"`)},
+		"a proxy's token in the header": {bearer: "for-the-proxy", body: asked(`"params": {"version": "1.2"}, "secret": "` + incomingSecret + `"`)},
 		"both, with namespace": {bearer: incomingSecret, contentType: "application/json; charset=utf-8",
 			body: asked(`"params": {"version": "1.2"}, "namespace": "ci", "secret": "` + incomingSecret + `"`)},
 	} {
@@ -35,7 +38,7 @@ func TestIncomingIsRecorded(t *testing.T) {
 				Repository: v1alpha1.RepositoryReference{Namespace: "ci", Name: "app", UID: "uid-1", URL: repositoryURL},
 				Project:    v1alpha1.Project{Owner: "acme", Name: "app", URL: repositoryURL}, HeadURL: repositoryURL,
 				BaseRef: "refs/heads/main", HeadRef: "refs/heads/main",
-				Incoming:    &v1alpha1.Incoming{Pipeline: "build", Params: map[string]string{"version": "1.2"}, App: true},
+				Incoming:    &v1alpha1.Incoming{Pipeline: "build", Params: map[string]string{"version": "1.2"}},
 				DeliveryKey: spec.DeliveryKey, Body: spec.Body, Payload: spec.Payload, ReceivedAt: spec.ReceivedAt,
 			}
 			if diff := cmp.Diff(want, spec); diff != "" {
@@ -48,7 +51,7 @@ func TestIncomingIsRecorded(t *testing.T) {
 	}
 }
 
-// Every request that cannot be accepted gets one answer that says what to do.
+// A11: every request that cannot be accepted gets one answer that says what to do.
 func TestIncomingIsRefused(t *testing.T) {
 	secret := `"secret": "` + incomingSecret + `"`
 	for name, c := range map[string]struct {
@@ -56,30 +59,29 @@ func TestIncomingIsRefused(t *testing.T) {
 		status int
 		says   string
 	}{
-		"GET":                  {call{method: "GET"}, 405, "send the request with POST"},
-		"query parameters":     {call{path: "?repository=app&branch=main&pipelinerun=build&secret=x"}, 400, "query parameters are not read"},
-		"a form":               {call{contentType: "application/x-www-form-urlencoded", body: "a=b"}, 415, "set Content-Type: application/json"},
-		"no JSON":              {call{body: "hello"}, 400, "not a JSON object"},
-		"a list":               {call{body: "[]"}, 400, "not a JSON object"},
-		"null":                 {call{body: "null"}, 400, "not a JSON object"},
-		"two objects":          {call{body: "{}{}"}, 400, "not a JSON object"},
-		"1 MB":                 {call{body: asked(secret, `"params": {"version": "`+strings.Repeat("x", 1<<20)+`"}`)}, 413, "larger than 32 KiB"},
-		"nothing":              {call{body: "{}"}, 400, "missing required fields: repository, branch, pipelinerun, secret"},
-		"no secret":            {call{body: asked()}, 400, "missing required fields: secret"},
-		"a number":             {call{body: `{"repository": 1}`}, 400, "the field repository is not a string"},
-		"a number in params":   {call{body: asked(secret, `"params": {"version": 1}`)}, 400, "the param version is not a string"},
-		"a list as params":     {call{body: asked(secret, `"params": [1]`)}, 400, "params is not an object"},
-		"two secrets":          {call{bearer: "another", body: asked(secret)}, 400, "differ"},
-		"a URL":                {call{body: strings.Replace(asked(secret), `"app"`, `"https://git.example/acme/app"`, 1)}, 400, "not the URL"},
-		"a ref":                {call{body: strings.Replace(asked(secret), `"main"`, `"refs/tags/v1"`, 1)}, 400, "without refs/heads/"},
-		"a pipeline's file":    {call{body: strings.Replace(asked(secret), `"build"`, `".tekton/build.yaml"`, 1)}, 400, "not the name of a PipelineRun"},
-		"another branch":       {call{body: strings.Replace(asked(secret), `"main"`, `"topic"`, 1)}, 403, "no rule in spec.incoming of the Repository has a target"},
-		"a param not allowed":  {call{body: asked(secret, `"params": {"revision": "x"}`)}, 403, "the param revision is not allowed"},
-		"too long a key":       {call{key: strings.Repeat("x", 300), body: asked(secret)}, 400, "Idempotency-Key is longer"},
-		"a wrong secret":       {call{bearer: "guessed", body: asked()}, 401, "the request was not accepted"},
-		"an unknown one":       {call{bearer: "guessed", body: strings.Replace(asked(), "app", "gone", 1)}, 401, "the request was not accepted"},
-		"another namespace":    {call{body: asked(secret, `"namespace": "other"`)}, 401, "the request was not accepted"},
-		"Basic authentication": {call{bearer: "", body: asked()}, 400, "Authorization: Bearer <secret>"},
+		"GET":                 {call{method: "GET"}, 405, "send the request with POST"},
+		"query parameters":    {call{path: "?repository=app&branch=main&pipelinerun=build&secret=x"}, 400, "query parameters are not read"},
+		"a form":              {call{contentType: "application/x-www-form-urlencoded", body: "a=b"}, 415, "set Content-Type: application/json"},
+		"no JSON":             {call{body: "hello"}, 400, "not a JSON object"},
+		"a list":              {call{body: "[]"}, 400, "not a JSON object"},
+		"null":                {call{body: "null"}, 400, "missing required fields"},
+		"two objects":         {call{body: "{}{}"}, 400, "not a JSON object"},
+		"1 MB":                {call{body: asked(secret, `"params": {"version": "`+strings.Repeat("x", 1<<20)+`"}`)}, 413, "larger than 32 KiB"},
+		"nothing":             {call{body: "{}"}, 400, "missing required fields: repository, branch, pipelinerun, secret"},
+		"no secret":           {call{body: asked()}, 400, "missing required fields: secret"},
+		"a number":            {call{body: `{"repository": 1}`}, 400, "the field repository is not a string"},
+		"a number in params":  {call{body: asked(secret, `"params": {"version": 1}`)}, 400, "the param version is not a string"},
+		"a list as params":    {call{body: asked(secret, `"params": [1]`)}, 400, "params is not an object"},
+		"a URL":               {call{body: strings.Replace(asked(secret), `"app"`, `"https://git.example/acme/app"`, 1)}, 400, "not the URL"},
+		"a path":              {call{body: strings.Replace(asked(secret), `"main"`, `"main/../../../../../../other/app/git/ref/heads/main"`, 1)}, 400, "not the name of a branch"},
+		"a ref":               {call{body: strings.Replace(asked(secret), `"main"`, `"refs/tags/v1"`, 1)}, 400, "without refs/heads/"},
+		"a pipeline's file":   {call{body: strings.Replace(asked(secret), `"build"`, `".tekton/build.yaml"`, 1)}, 400, "not the name of a PipelineRun"},
+		"another branch":      {call{body: strings.Replace(asked(secret), `"main"`, `"topic"`, 1)}, 403, "no rule in spec.incoming of the Repository has a target"},
+		"a param not allowed": {call{body: asked(secret, `"params": {"revision": "x"}`)}, 403, "the param revision is not allowed"},
+		"too long a key":      {call{key: strings.Repeat("x", 300), body: asked(secret)}, 400, "Idempotency-Key is longer"},
+		"a wrong secret":      {call{bearer: "guessed", body: asked()}, 401, "the request was not accepted"},
+		"an unknown one":      {call{bearer: "guessed", body: strings.Replace(asked(), "app", "gone", 1)}, 401, "the request was not accepted"},
+		"another namespace":   {call{body: asked(secret, `"namespace": "other"`)}, 401, "the request was not accepted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := incomingEnv(t)
@@ -197,6 +199,15 @@ func TestSecretDecidesBetweenRepositoriesOfOneName(t *testing.T) {
 	e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked(`"namespace": "ci"`)})
 }
 
+// With a namespace, a request is for one Repository, however many have its name.
+func TestNamespaceFindsOneOfManyRepositories(t *testing.T) {
+	e := incomingEnv(t)
+	for i := range 300 {
+		e.rules(fmt.Sprintf("a-%d", i), "app", fmt.Sprintf("https://git.example/a/%d", i))
+	}
+	e.ask(e.incoming(), 202, call{bearer: incomingSecret, body: asked(`"namespace": "ci"`)})
+}
+
 func TestIdempotencyKeyRunsOnce(t *testing.T) {
 	e := incomingEnv(t)
 	one := call{bearer: incomingSecret, key: "night-1", body: asked(`"params": {"version": "1"}`)}
@@ -221,13 +232,40 @@ func TestIdempotencyKeyRunsOnce(t *testing.T) {
 func TestWrongSecretsAreLimited(t *testing.T) {
 	e := incomingEnv(t)
 	h := e.incoming()
-	wrong := call{bearer: "guessed", body: asked()}
-	for range 10 {
-		e.ask(h, 401, wrong)
+	named := func(name string) string { return strings.Replace(asked(), "app", name, 1) }
+	for _, name := range []string{"app", "unknown"} { // the limit does not show which exists
+		for range 10 {
+			e.ask(h, 401, call{bearer: "guessed", body: named(name)})
+		}
+		e.ask(h, 429, call{bearer: "guessed", body: named(name)})
 	}
-	e.ask(h, 429, wrong)
 	e.ask(h, 429, call{bearer: incomingSecret, body: asked()}) // guessing must not succeed
-	e.ask(h, 401, call{bearer: "guessed", body: strings.Replace(asked(), "app", "other", 1)})
+	e.ask(h, 401, call{bearer: "guessed", body: named("other")})
 	e.clock.SetTime(e.clock.Now().Add(6 * time.Second))
 	e.ask(h, 202, call{bearer: incomingSecret, body: asked()})
+}
+
+// A sender who exceeds the rate of unverified requests with other names gets no more guesses: the
+// requests over the rate count.
+func TestFloodAllowsNoMoreGuesses(t *testing.T) {
+	e := incomingEnv(t)
+	h := e.incoming()
+	send := func(c call) int {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, c.request())
+		return answer.Code
+	}
+	var flood sync.WaitGroup
+	for i := range 2 * receiver.UnverifiedBurst {
+		flood.Go(func() {
+			send(call{bearer: "guessed", body: strings.Replace(asked(), "app", fmt.Sprintf("invented-%d", i), 1)})
+		})
+	}
+	flood.Wait()
+	for range 10 {
+		send(call{bearer: "guessed", body: asked()})
+	}
+	if got := send(call{bearer: incomingSecret, body: asked()}); got != 429 {
+		t.Errorf("after ten guesses the right one is answered %d", got)
+	}
 }

@@ -12,6 +12,8 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/incomingwebhook"
 )
 
@@ -45,19 +47,21 @@ func (h *Handler) targetOf(ctx context.Context, repository *pacv1alpha1.Reposito
 		return nil, unavailable("the Git service of the Repository is not known at the moment: "+
 			"send the request again later, and look at the conditions of the Repository", err)
 	}
-	to := &incomingwebhook.Target{Repository: owner, Provider: "github", App: true}
-	if git := owner.Spec.GitProvider; git != nil && git.Type != "" {
-		to.Provider, to.App = git.Type, git.Type == "github" && service.Token.Name == ""
+	to := &incomingwebhook.Target{Repository: owner, Provider: git.GitHub}
+	if named := owner.Spec.GitProvider; named != nil && named.Type != "" {
+		to.Provider = named.Type
 	}
 	for i := range h.Providers {
 		p := &h.Providers[i]
 		if p.Name != to.Provider {
 			continue
 		}
-		if to.BaseURL = h.BaseURL(p.Name); p.BaseURL != nil {
-			to.BaseURL = p.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
+		base := h.BaseURL(p.Name)
+		if p.BaseURL != nil {
+			base = p.BaseURL(service.URL, service.RepositoryURL, v1alpha1.Project{})
 		}
-		return to, elsewhere(to.BaseURL, canonical, p.Name)
+		to.Host, to.Project = hostOf(canonical), provider.ProjectAt(base, canonical)
+		return to, elsewhere(base, canonical, p.Name)
 	}
 	return nil, rejected(http.StatusUnprocessableEntity, reasonOtherHost,
 		"git_provider.type of the Repository names a Git service that Plumbline does not serve")
@@ -94,14 +98,15 @@ func (h *Handler) answerPlanned(ctx context.Context, a *answer) *answer {
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout.Scale(planWait))
 	defer cancel()
 	for wait := firstPlanPoll; ; wait *= 2 {
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return a
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		event, err := h.Event(ctx, a.event)
+		if fault.Gone(err) { // a settled event of long ago, whose tombstone has neither plan nor names
+			return a
+		}
 		if err == nil && (event.Status.Plan.Decided() || event.Settled()) {
 			return planned(a, event)
 		}

@@ -45,7 +45,7 @@ func larger() map[string]int {
 		"pkg/pipeline/resolve": 2950, "pkg/plan": 3050,
 		"pkg/receiver":        2600,
 		"pkg/provider/github": 3900, "pkg/provider/gitlab": 2950,
-		"pkg/reconciler/repository": 2500, "cmd/plumb/internal/migrate": 2650,
+		"pkg/reconciler/repository": 2500, "cmd/plumb/internal/migrate": 2700,
 	}
 }
 

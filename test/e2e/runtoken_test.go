@@ -26,10 +26,12 @@ import (
 // S28: the token in a run's pods can clone their repository and do nothing else there. GitHub
 // refuses to create a successful check with it, for the tested commit and for another one. Two
 // runs have different tokens, none is the controller's, and GitHub knows none of them after the
-// event is settled.
+// event is settled. They read the repositories that the Repository or the administrator lists, too.
 func TestRunTokenCannotWriteChecks(t *testing.T) {
 	t.Parallel()
-	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true})
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, private: true,
+		config: [][3]string{{"plumbline", "secret-github-app-scope-extra-repos", "acme/tools"}}})
+	others := env.addOtherRepositories()
 	before := env.git.tip("main")
 	sha := env.pushAccepted(map[string]string{
 		".tekton/one.yaml": pipeline("one", "push", held), ".tekton/two.yaml": pipeline("two", "push", held),
@@ -42,6 +44,11 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 		secret, err := env.Kube.CoreV1().Secrets(env.ci).Get(env.ctx, run.Secret, metav1.GetOptions{})
 		env.must(err)
 		env.must(env.lsRemote(secret, env.repo.CloneURL))
+		for name, reads := range map[string]bool{"lib": true, "tools": true, "unlisted": false} {
+			if err := env.lsRemote(secret, others[name]); (err == nil) != reads {
+				t.Errorf("acme/%s: %v, want it to be read: %t", name, err, reads)
+			}
+		}
 		tokens[string(secret.Data["git-provider-token"])] = true
 	}
 	if len(tokens) != 2 {
@@ -73,6 +80,27 @@ func TestRunTokenCannotWriteChecks(t *testing.T) {
 		}
 	}
 	env.requireNoFailure(sha) // the invariants would take the attempts above for our writes
+}
+
+// addOtherRepositories adds private repositories to the App's installation, and returns where they
+// are cloned from. The namespace has Repositories for two of them, and lists acme/lib.
+func (env *environment) addOtherRepositories() map[string]string {
+	env.t.Helper()
+	lists := []byte(`{"spec":{"settings":{"github_app_token_scope_repos":["acme/lib"]}}}`)
+	env.must(errOf(env.Plumbline.PipelinesascodeV1alpha1().Repositories(env.ci).Patch(env.ctx, "app",
+		types.MergePatchType, lists, metav1.PatchOptions{})))
+	clone, installed := map[string]string{}, []string{repoName}
+	for _, name := range []string{"lib", "tools", "unlisted"} {
+		other := env.forge.CreateRepo("acme", name, forge.RepoOptions{Private: true})
+		env.forge.Commit(other.FullName, "main", forge.Change{Message: "x", Files: map[string]string{"x": name}})
+		clone[name], installed = other.CloneURL, append(installed, other.FullName)
+		if name != "tools" {
+			env.createRepositoryWithURL(env.ci, name, other.HTMLURL)
+			env.awaitURL(env.ci, name) // the controller has also read the list then
+		}
+	}
+	env.forge.SetInstalledRepos(env.git.(*onGitHub).installation, installed...)
+	return clone
 }
 
 // S28: the token of a run expires while no controller runs. The next controller replaces it at

@@ -74,3 +74,9 @@ func unknown(object string, err error, remedy string) Finding {
 	}
 	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy, Err: err}
 }
+
+// unreviewed returns a finding about a right that could not be checked.
+func unreviewed(object string, err error) Finding {
+	return unknown(object, err, "let this account create selfsubjectaccessreviews.authorization.k8s.io, "+
+		"as ClusterRole system:basic-user does for every account")
+}

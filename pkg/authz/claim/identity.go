@@ -9,6 +9,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
@@ -32,6 +33,8 @@ func identify(
 	}
 	if bound != nil && bound.Same(seen) {
 		entry.OwnerID = cmp.Or(seen.OwnerID, bound.OwnerID)
+	} else {
+		status.Proven = false // it was a proof of another repository
 	}
 	status.Bound, status.Refused = entry, nil
 	return status, nil
@@ -48,6 +51,26 @@ func Expected(
 		return confirmed, invalid
 	}
 	return boundBy(repository, status.Bound), nil
+}
+
+// Owned returns which repository at the Git service a Repository owns by the claim of its URL, nil
+// while no event has said which. owned is false if it owns none. A proof by the file is one of the
+// repository that the file was read from.
+func Owned(
+	repository *pacv1alpha1.Repository,
+	held *v1alpha1.RepositoryClaim,
+	owners config.Owners,
+) (id *v1alpha1.ProjectIdentity, owned bool) {
+	expected, invalid := Expected(repository, held.Status)
+	if invalid != nil || !owns(held, repository) || held.Status.ReleasedAt != nil ||
+		Denied(repository, held, owners) != nil {
+		return nil, false
+	}
+	if !needsFile(held.Spec.URL, owners) {
+		return expected, true
+	}
+	proven := boundBy(repository, held.Status.Bound)
+	return proven, proven != nil && expected.Same(*proven)
 }
 
 // boundBy returns the ids that a Repository is bound to, nil if it is not bound.

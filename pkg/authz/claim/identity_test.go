@@ -70,7 +70,8 @@ func TestIdentify(t *testing.T) {
 			"", status{Bound: bound(ours, "0"), Refused: bound(theirs, "0")}, theirs, status{Bound: bound(theirs, "1")}, nil,
 		},
 		"a confirmation binds": {
-			"9/43", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil,
+			"9/43", status{Bound: bound(ours, "1"), Refused: bound(theirs, "1"), Proven: true}, theirs,
+			status{Bound: bound(theirs, "1")}, nil,
 		},
 		"a confirmation of any account": {
 			"0/43", status{Bound: bound(ours, "1")}, theirs, status{Bound: bound(theirs, "1")}, nil,

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -63,6 +64,26 @@ func prove(ctx context.Context, owners config.Owners, url, namespace string, fil
 	}
 	return false, nil
 }
+
+// Denied returns why the events of a Repository are not served although it has a claim, as far as
+// its newest event shows; nil if they are.
+func Denied(repository *pacv1alpha1.Repository, held *v1alpha1.RepositoryClaim, owners config.Owners) *fault.Error {
+	namespace, url, refusal := repository.Namespace, held.Spec.URL, Refusal(repository, held.Status)
+	switch {
+	case refusal != "":
+		return fault.Ignoredf(v1alpha1.ReasonAnotherRepository, "%s", refusal)
+	case owners.Broken != "":
+		return fault.Operatorf(reasonBroken, "%s", Broken(owners))
+	case owners.Bar(url, namespace):
+		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotListed(url))
+	case needsFile(url, owners) && !held.Status.Proven:
+		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotProven(url, namespace))
+	}
+	return nil
+}
+
+// needsFile reports whether only the file proves that a namespace may use a URL.
+func needsFile(url string, owners config.Owners) bool { return owners.Asked && len(owners.Listed(url)) == 0 }
 
 // Broken returns what an administrator has to fix.
 func Broken(owners config.Owners) string {

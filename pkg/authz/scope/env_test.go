@@ -85,6 +85,9 @@ func bound(id int64) func(*v1alpha1.RepositoryClaim) {
 	}
 }
 
+// proven is a claim whose newest event had the proof of ownership.
+func proven(c *v1alpha1.RepositoryClaim) { c.Status.Proven = true }
+
 // covered is the installation: all of the account acme.
 func covered(context.Context) ([]v1alpha1.Project, error) {
 	var all []v1alpha1.Project

@@ -10,18 +10,14 @@
 package scope
 
 import (
+	"cmp"
 	"context"
-	"fmt"
-	"net/url"
+	"maps"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
-
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	listers "github.com/plumbline-ci/plumbline/pkg/client/listers/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
@@ -69,22 +65,33 @@ func (r Resolver) Others(ctx context.Context, q Request) (others []v1alpha1.Proj
 	if len(lists) > 0 && q.Config.TokenScope.RefusesLists() {
 		return nil, nil, Refused()
 	}
-	owned, err := r.owned(lists, q)
+	listed, err := r.listed(lists, q.Repository.Namespace, q.Config)
 	if err != nil {
 		return nil, nil, err
 	}
 	covered, err := q.Covered(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("listing the repositories of the App's installation: %w", err)
+		return nil, nil, err
 	}
-	s := selection{event: q.Event.Project, covered: covered, chosen: map[int64]v1alpha1.Project{}}
-	for _, repository := range owned {
+	s := selection{covered: covered, chosen: map[int64]v1alpha1.Project{}}
+	for _, repository := range listed {
 		s.addOwned(repository)
 	}
 	for _, g := range extra {
-		s.addExtra(g)
+		s.addExtra(g, q.Event.Project.Owner)
 	}
-	return s.result()
+	delete(s.chosen, q.Event.Project.ID)
+	if len(s.chosen) > MaxOthers {
+		return nil, nil, fault.Operatorf(
+			reasonTooMany,
+			"the token of a run would reach %d other repositories, and GitHub allows %d: "+
+				"narrow the globs of settings.github_app_token_scope_repos or secret-github-app-scope-extra-repos",
+			len(s.chosen), MaxOthers,
+		)
+	}
+	others = slices.SortedFunc(maps.Values(s.chosen), func(a, b v1alpha1.Project) int { return cmp.Compare(a.ID, b.ID) })
+	slices.Sort(s.skipped)
+	return others, slices.Compact(s.skipped), nil
 }
 
 // Refused returns the fault of a Repository that lists other repositories although the
@@ -97,100 +104,44 @@ func Refused() *fault.Error {
 	)
 }
 
-// owned is a repository whose URL belongs to a namespace.
-type owned struct {
-	owner, name string
-	// id is what the URL is bound to, nil while no event has bound it.
-	id *v1alpha1.ProjectIdentity
+// selection collects repositories of an installation.
+type selection struct {
+	covered []v1alpha1.Project
+	chosen  map[int64]v1alpha1.Project
+	skipped []string
 }
 
-// owned returns the repositories that a Repository's globs match. Each glob must match one.
-func (r Resolver) owned(lists []string, q Request) ([]owned, error) {
-	if len(lists) == 0 {
-		return nil, nil
+// addOwned adds a repository that the namespace owns, if the installation covers it and the URL is
+// not bound to another repository.
+func (s *selection) addOwned(repository owned) {
+	at := slices.IndexFunc(
+		s.covered,
+		func(p v1alpha1.Project) bool { return strings.EqualFold(nameOf(p), repository.name) },
+	)
+	switch {
+	case at < 0:
+		s.skipped = append(s.skipped, repository.name+", which the App's installation does not cover")
+	case repository.id != nil && !repository.id.Same(s.covered[at].Identity()):
+		s.skipped = append(s.skipped, repository.name+", because another repository has its name now")
+	default:
+		s.chosen[s.covered[at].ID] = s.covered[at]
 	}
-	namespace := q.Repository.Namespace
-	all, err := r.claimed(namespace, q.Config)
-	if err != nil {
-		return nil, err
-	}
-	var matched []owned
-	for _, text := range lists {
-		g, err := config.NewRepositoryGlob(text)
-		if err != nil {
-			return nil, fault.Operatorf(reasonBadGlob, "settings.github_app_token_scope_repos: %s", fault.Of(err).Message)
-		}
-		found := false
-		for _, repository := range all {
-			if g.Match(repository.owner, repository.name) {
-				found = true
-				matched = append(matched, repository)
-			}
-		}
-		if !found {
-			return nil, fault.Operatorf(
-				reasonNotInNamespace,
-				"settings.github_app_token_scope_repos: no Repository of namespace %s owns the URL of a repository that %q matches: "+
-					"create one, or remove the entry",
-				namespace,
-				text,
-			)
-		}
-	}
-	return matched, nil
 }
 
-// claimed returns the repositories at GitHub whose URLs a namespace owns.
-func (r Resolver) claimed(namespace string, c *config.Config) ([]owned, error) {
-	claims, err := r.Claims.List(labels.Everything())
-	if err != nil {
-		return nil, fault.Transientf(reasonNotListed, "listing the RepositoryClaims: %s", err)
-	}
-	var all []owned
-	for _, held := range claims {
-		if held.Spec.Repository.Namespace != namespace || held.Status.ReleasedAt != nil || !proven(held, c.Owners) {
-			continue
-		}
-		repository, err := r.Repositories.Repositories(namespace).Get(held.Spec.Repository.Name)
-		if apierrors.IsNotFound(err) || err == nil && !v1alpha1.SameURL(repository.Spec.URL, held.Spec.URL) {
-			continue
-		}
-		if err != nil {
-			return nil, fault.Transientf(reasonNotListed, "reading the Repositories of namespace %s: %s", namespace, err)
-		}
-		if one, ok := ownedBy(repository, held, c.GitHubURL); ok {
-			all = append(all, one)
+// addExtra adds what an entry of the administrator's list matches. An entry of another account than
+// the event's is for other installations.
+func (s *selection) addExtra(g config.RepositoryGlob, account string) {
+	found := false
+	for _, project := range s.covered {
+		if g.Match(nameOf(project)) {
+			found = true
+			s.chosen[project.ID] = project
 		}
 	}
-	return all, nil
+	owner, _, _ := strings.Cut(g.Text, "/")
+	if !found && g.One() && strings.EqualFold(owner, account) {
+		s.skipped = append(s.skipped, g.Text+", which the App's installation does not cover")
+	}
 }
 
-// ownedBy returns the repository at GitHub that a claim gives to a Repository. ok is false if there
-// is none, or if the Git service has another repository there.
-func ownedBy(repository *pacv1alpha1.Repository, held *v1alpha1.RepositoryClaim, github string) (one owned, ok bool) {
-	owner, name, found := ownerAndName(held.Spec.URL, github)
-	id, invalid := claim.Expected(repository, held.Status)
-	return owned{owner, name, id}, found && invalid == nil && claim.Refusal(repository, held.Status) == ""
-}
-
-// proven reports whether a claim has the proof that the administrator requires.
-func proven(held *v1alpha1.RepositoryClaim, owners config.Owners) bool {
-	if !owners.Asked {
-		return true
-	}
-	if listed := owners.Listed(held.Spec.URL); len(listed) > 0 {
-		return slices.Contains(listed, held.Spec.Repository.Namespace)
-	}
-	return owners.Broken == "" && held.Status.Proven
-}
-
-// ownerAndName parses the canonical URL of a repository at GitHub.
-func ownerAndName(canonical, github string) (owner, name string, found bool) {
-	at, err := url.Parse(canonical)
-	base, wrong := url.Parse(github)
-	if err != nil || wrong != nil || at.Host != base.Host {
-		return "", "", false
-	}
-	owner, name, found = strings.Cut(strings.Trim(at.Path, "/"), "/")
-	return owner, name, found && !strings.Contains(name, "/")
-}
+func nameOf(p v1alpha1.Project) string { return p.Owner + "/" + p.Name }

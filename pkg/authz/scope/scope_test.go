@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
@@ -109,6 +110,13 @@ func TestOthers(t *testing.T) {
 			},
 			lists: []string{"acme/secret"}, data: open, says: reasonNotInNamespace,
 		},
+		"another URL of a repository of another namespace": {
+			setup: func(c *cluster) {
+				c.owned("victim", "secret", "https://github.com/acme/secret", bound(4))
+				c.owned("team", "secret", "http://github.com/acme/secret")
+			},
+			lists: []string{"acme/secret"}, data: open, says: reasonNotInNamespace,
+		},
 		"a claim of a Repository that is gone": {
 			setup: func(c *cluster) {
 				c.owned("team", "lib", lib, func(held *v1alpha1.RepositoryClaim) {
@@ -142,15 +150,27 @@ func TestOthers(t *testing.T) {
 			data: with(map[string]string{"url-owners": "x: [https://github.com/x/*]"}), says: reasonNotInNamespace,
 		},
 		"a proof is required and there": {
-			setup: func(c *cluster) {
-				c.owned("team", "lib", lib, func(held *v1alpha1.RepositoryClaim) { held.Status.Proven = true })
-			},
+			setup: func(c *cluster) { c.owned("team", "lib", lib, bound(2), proven) },
 			lists: []string{"acme/lib"}, data: with(map[string]string{"url-owners": "x: [https://github.com/x/*]"}), want: "lib=2",
 		},
-		"the administrator lists the URL for another namespace": {
+		"the proof is another repository's, and the Repository confirms the one that has its name now": {
 			setup: func(c *cluster) {
-				c.owned("team", "lib", lib, func(held *v1alpha1.RepositoryClaim) { held.Status.Proven = true })
+				c.owned("team", "lib", lib, bound(99), proven)
+				c.repository("team", "lib", lib).Annotations = map[string]string{plumbline.RepositoryIDAnnotation: "1/2"}
 			},
+			lists: []string{"acme/lib"}, data: with(map[string]string{"url-owners": "x: [https://github.com/x/*]"}),
+			says: reasonNotInNamespace,
+		},
+		"the proof is another repository's, and the Repository was created again": {
+			setup: func(c *cluster) {
+				c.owned("team", "lib", lib, bound(99), proven)
+				c.repository("team", "lib", lib).UID = "new"
+			},
+			lists: []string{"acme/lib"}, data: with(map[string]string{"url-owners": "x: [https://github.com/x/*]"}),
+			says: reasonNotInNamespace,
+		},
+		"the administrator lists the URL for another namespace": {
+			setup: func(c *cluster) { c.owned("team", "lib", lib, bound(2), proven) },
 			lists: []string{"acme/lib"}, data: with(map[string]string{"url-owners": "x: [https://github.com/acme/*]"}),
 			says: reasonNotInNamespace,
 		},

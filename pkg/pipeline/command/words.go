@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 const (
@@ -133,25 +134,13 @@ func (w *words) ref(word, behind string) (rest string, err error) {
 		return "", malformedf("%s is neither a pipeline's name nor branch:NAME nor tag:NAME", short(word))
 	case name == "":
 		return "", malformedf("there is no name behind %s:", kind)
-	case !isRef(name):
+	case !git.IsRefName(name):
 		return "", malformedf("%s is no name of a branch or tag", short(name))
 	case *into != "" && *into != name:
 		return "", malformedf("the command names two of %s:", kind)
 	}
 	*into = name
 	return behind, nil
-}
-
-// isRef reports whether Git may have a branch or tag of the name
-// (https://git-scm.com/docs/git-check-ref-format), as far as it matters in a URL. It is shorter
-// than what events hold.
-func isRef(name string) bool {
-	const longest = 1000
-	return len(name) <= longest && !strings.ContainsAny(name, `~^:?*[\`) &&
-		!strings.Contains(name, "..") && !strings.Contains(name, "//") &&
-		!strings.HasPrefix(name, "/") && !strings.HasSuffix(name, "/") &&
-		!strings.HasSuffix(name, ".") &&
-		!strings.ContainsFunc(name, isSpaceOrControl)
 }
 
 // cutWord returns the word that text begins with, and what is behind it.

@@ -4,5 +4,6 @@ package glob
 
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
-	reasonBadPattern = "BadPattern"
+	reasonBadExpression = "BadExpression"
+	reasonBadPattern    = "BadPattern"
 )

@@ -4,20 +4,13 @@ package match
 
 import (
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
-	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
 const (
-	// maxExpression limits the bytes of a regular expression. Globs have the same limit.
-	maxExpression = 512
-	// maxParts limits the parts of a regular expression with its repetitions spelt out. For
-	// example, ([a-z]{100}){10} is short, but has 1000 parts.
-	maxParts = 1000
 	// maxCommentSteps limits what one pipeline may cost. RE2 takes at most one step for each part
 	// and each byte of the comment, which may have 65536 characters.
 	maxCommentSteps = 5_000_000
@@ -30,7 +23,7 @@ func onComment(ev Event, annotations map[string]string) (Selection, error) {
 		return declined("the event is a comment, and there is no annotation on-comment%s",
 			misspelt(annotations, pipelinesascode.OnComment)), nil
 	}
-	expression, parts, err := compileExpression(text)
+	expression, parts, err := glob.CompileExpression(text)
 	if err != nil {
 		return Selection{}, fmt.Errorf("annotation %s: %w", pipelinesascode.OnComment, err)
 	}
@@ -70,50 +63,4 @@ func only(annotations map[string]string, names ...string) map[string]string {
 		}
 	}
 	return kept
-}
-
-// compileExpression reads a regular expression. It counts the parts before it spells out any
-// repetition.
-func compileExpression(text string) (expression *regexp.Regexp, parts int, err error) {
-	if len(text) > maxExpression {
-		return nil, 0, badExpression(text, "has %d bytes, at most %d are read", len(text), maxExpression)
-	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, 0, badExpression(text, "is none: %w", err)
-	}
-	if parts = size(parsed); parts > maxParts {
-		return nil, 0, badExpression(
-			text,
-			"has %d parts with its repetitions spelt out, at most %d are read: repeat less",
-			parts,
-			maxParts,
-		)
-	}
-	if expression, err = regexp.Compile(text); err != nil {
-		return nil, 0, badExpression(text, "is none: %w", err)
-	}
-	return expression, parts, nil
-}
-
-func badExpression(text, format string, args ...any) error {
-	return fault.Invalidf(
-		reasonBadExpression,
-		"the regular expression %q "+format,
-		append([]any{shorten(text)}, args...)...)
-}
-
-// size returns how many parts an expression has with its repetitions spelt out.
-func size(expression *syntax.Regexp) int {
-	n := 1
-	if expression.Op == syntax.OpLiteral {
-		n = len(expression.Rune)
-	}
-	for _, part := range expression.Sub {
-		n += size(part)
-	}
-	if expression.Op == syntax.OpRepeat {
-		n *= max(expression.Min, expression.Max, 1)
-	}
-	return n
 }

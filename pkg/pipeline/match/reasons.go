@@ -5,6 +5,5 @@ package match
 // The reasons that this package gives. docs/reasons.md lists each with what it says.
 const (
 	reasonBadAnnotation = "BadAnnotation"
-	reasonBadExpression = "BadExpression"
 	reasonBadPattern    = "BadPattern"
 )

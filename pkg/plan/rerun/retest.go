@@ -29,8 +29,8 @@ func PaCRunsOf(repository string, spec *v1alpha1.GitEventSpec, sha string) histo
 
 // Retest decides what a command without names does not start again.
 type Retest struct {
-	// Read returns the history of the commit. PaC reads Of, which Pipelines-as-Code has started for
-	// it; nil if there are none. Each is called at most once.
+	// Read returns the history of the commit, also with an error. PaC reads Of, which
+	// Pipelines-as-Code has started for it; nil if there are none. Each is called at most once.
 	Read func(ctx context.Context) (*History, error)
 	PaC  PaC
 	Of   history.PaCRunsOf
@@ -39,17 +39,16 @@ type Retest struct {
 
 	history *History
 	pac     []history.PaCRun
-	// asked and askedPaC are true once Read and PaC were called; err and pacErr are their errors.
-	asked, askedPaC bool
-	err, pacErr     error
+	// askedPaC is true once PaC was called.
+	askedPaC    bool
+	err, pacErr error
 }
 
 // WhySkipped returns why a pipeline is not started again, "" if it is started. A pipeline that no
 // record of Plumbline names may have run before the move from Pipelines-as-Code.
 func (r *Retest) WhySkipped(ctx context.Context, pipeline string) (string, error) {
-	if !r.asked {
+	if r.history == nil {
 		r.history, r.err = r.Read(ctx)
-		r.asked = true
 	}
 	if r.err != nil {
 		return "", r.err

@@ -36,7 +36,7 @@ type authenticated struct {
 	host   string
 	// observe receives the outcome of each call.
 	observe func(provider.CallResult)
-	// expires receives when GitHub says that the token expires; nil for tokens of the App.
+	// expires receives when the token expires, zero if GitHub does not say; nil for tokens of the App.
 	expires func(time.Time)
 }
 
@@ -71,8 +71,8 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	a.pace.Learn(header, err)
 	provider.ReportCall(a.observe, began, err)
-	if at := expiryOf(header); a.expires != nil && !at.IsZero() {
-		a.expires(at)
+	if resp != nil && a.expires != nil {
+		a.expires(expiryOf(header))
 	}
 	return resp, err
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
@@ -22,6 +23,8 @@ const (
 	coveredFor = 5 * time.Minute
 	// maxCovered limits the pages of that list: 10,000 repositories.
 	maxCovered = 100
+	// listing says in messages what is done.
+	listing = "listing the repositories of the App's installation"
 )
 
 // covered caches the repositories of one installation.
@@ -58,6 +61,9 @@ func (r *repository) Covered(ctx context.Context) ([]v1alpha1.Project, error) {
 	}
 	defer func() { _ = r.runs.revoke(context.WithoutCancel(ctx), token.Value) }() // it expires by itself
 	list, err := r.repositories(ctx, token)
+	if f := fault.Of(err); f != nil && f.Reason == fault.ReasonCredentialsRefused {
+		return nil, fault.Transientf(provider.ReasonBadAnswer, "%s: GitHub refuses a token that it has just issued", listing)
+	}
 	if err == nil {
 		r.covered.set(list, minter.now())
 	}
@@ -67,7 +73,6 @@ func (r *repository) Covered(ctx context.Context) ([]v1alpha1.Project, error) {
 // repositories reads all pages with a token of the installation
 // (https://docs.github.com/rest/apps/installations#list-repositories-accessible-to-the-app-installation).
 func (r *repository) repositories(ctx context.Context, token provider.Token) ([]v1alpha1.Project, error) {
-	const what = "listing the repositories of the App's installation"
 	client := r.as(token)
 	var all []v1alpha1.Project
 	for page := 1; page <= maxCovered; page++ {
@@ -77,7 +82,7 @@ func (r *repository) repositories(ctx context.Context, token provider.Token) ([]
 			nil,
 		)
 		if err != nil {
-			return nil, limits.Failed(what, err)
+			return nil, limits.Failed(listing, err)
 		}
 		var part struct { // the library's type keeps a hundred fields of each
 			Repositories []struct {
@@ -91,11 +96,11 @@ func (r *repository) repositories(ctx context.Context, token provider.Token) ([]
 		}
 		resp, err := client.Do(ctx, req, &part)
 		if err != nil {
-			return nil, limits.Failed(what, err)
+			return nil, limits.Failed(listing, err)
 		}
 		for _, p := range part.Repositories {
 			if p.ID <= 0 || !delivery.ValidName(p.Owner.Login, p.Name) {
-				return nil, noAnswer(what)
+				return nil, noAnswer(listing)
 			}
 			all = append(all, v1alpha1.Project{
 				ID: p.ID, Owner: p.Owner.Login, Name: p.Name, OwnerID: p.Owner.ID, URL: r.pageOf(p.Owner.Login, p.Name),

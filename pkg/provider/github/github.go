@@ -278,9 +278,13 @@ var loginPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*(\[bot\])?$`)
 // it would cover the whole installation.
 func checkProject(p v1alpha1.Project) error {
 	if !delivery.ValidName(p.Owner, p.Name) || p.ID <= 0 {
-		return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+		return notARepository(p)
 	}
 	return nil
+}
+
+func notARepository(p v1alpha1.Project) error {
+	return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 }
 
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {

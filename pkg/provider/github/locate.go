@@ -47,7 +47,7 @@ func (s *service) locate(
 		return v1alpha1.Located{}, err
 	}
 	if !delivery.ValidName(p.Owner, p.Name) {
-		return v1alpha1.Located{}, fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+		return v1alpha1.Located{}, notARepository(p)
 	}
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())

@@ -98,7 +98,7 @@ func permissionsOf(asked map[string]string) (*gh.InstallationPermissions, error)
 	}
 	if err != nil {
 		return nil, fault.Operatorf(fault.ReasonPermissionMissing,
-			"settings.run_token_permissions has a name that this version does not know as a permission of GitHub: %w", err)
+			"settings.run_token_permissions has a permission that GitHub does not have, or that this version does not know: %w", err)
 	}
 	return &known, nil
 }

@@ -139,8 +139,8 @@ func newest[T any](all []T, id func(T) int) []T {
 	return slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(id(b), id(a)) })
 }
 
-// sinceHead returns the user of an event if the event's commit was the merge request's head at that
-// time.
+// sinceHead returns who, a user who did something to the merge request at a time, "" if the event's
+// commit became the head later.
 func (r *repository) sinceHead(
 	ctx context.Context,
 	event *v1alpha1.GitEventSpec,

@@ -15,8 +15,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab/api"
 )
 
-// show makes the project show the status, unless it does already or a newer run's has replaced it.
-// id is that of the run's status, "" if none is known.
+// show sets a run's status at a commit of the project. It sets nothing if GitLab shows this status
+// already, or that of a newer run. id is the id of the run's earlier status, "" if none is known.
 func (r *repository) show(ctx context.Context, at place, sha, id string, want wanted) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {

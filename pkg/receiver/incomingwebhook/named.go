@@ -4,6 +4,7 @@ package incomingwebhook
 
 import (
 	"net/http"
+	"slices"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/secrets"
@@ -32,10 +33,12 @@ type Copies interface {
 func Find(
 	r *Request, namesakes []*pacv1alpha1.Repository, global *pacv1alpha1.Repository, copies Copies,
 ) (found []Named, others []pacv1alpha1.SecretKey) {
+	if r.Namespace != "" {
+		namesakes = slices.DeleteFunc(slices.Clone(namesakes), func(repository *pacv1alpha1.Repository) bool {
+			return repository.Namespace != r.Namespace
+		})
+	}
 	for _, repository := range namesakes[:min(len(namesakes), maxNamesakes)] {
-		if r.Namespace != "" && r.Namespace != repository.Namespace {
-			continue
-		}
 		named := Named{Repository: repository, rules: pacv1alpha1.IncomingRules(repository, global)}
 		if named.compare(r, copies) {
 			found = append(found, named)

@@ -5,10 +5,9 @@
 package incomingwebhook
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"mime"
 	"net/http"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
 // Path is the path of the requests.
@@ -31,8 +31,6 @@ const (
 	MaxBodyBytes = 32 << 10
 	// maxSecretBytes is more than the longest secret that is copied to the receivers.
 	maxSecretBytes = 4 << 10
-	// maxBranchBytes is the limit of Git services for the names of branches.
-	maxBranchBytes = 255
 	// maxIdempotencyKey is enough for a UUID or a hash with a prefix.
 	maxIdempotencyKey = 255
 )
@@ -58,8 +56,6 @@ type Refusal struct {
 	Message string
 }
 
-func (r *Refusal) Error() string { return r.Message }
-
 func refuse(status int, format string, args ...any) *Refusal {
 	return &Refusal{status, fmt.Sprintf(format, args...)}
 }
@@ -73,6 +69,16 @@ const (
 	fieldSecret     = "secret"
 	fieldParams     = "params"
 )
+
+// payload is the body, as in Pipelines-as-Code.
+type payload struct {
+	Repository string         `json:"repository"`
+	Namespace  string         `json:"namespace"`
+	Branch     string         `json:"branch"`
+	Pipeline   string         `json:"pipelinerun"`
+	Secret     string         `json:"secret"`
+	Params     map[string]any `json:"params"`
+}
 
 const usage = `{"repository": "…", "namespace": "…", "branch": "…", "pipelinerun": "…", "params": {…}}`
 
@@ -112,22 +118,14 @@ func Read(header http.Header, body []byte) (*Request, *Refusal) {
 	if refused != nil {
 		return nil, refused
 	}
-	out := &Request{}
-	for name, into := range map[string]*string{
-		fieldRepository: &out.Repository, fieldNamespace: &out.Namespace, fieldBranch: &out.Branch,
-		fieldPipeline: &out.Pipeline, fieldSecret: &out.Secret,
-	} {
-		if raw, set := fields[name]; set && json.Unmarshal(raw, into) != nil {
-			return nil, refuse(http.StatusBadRequest, "the field %s is not a string: write it in quotes", name)
-		}
+	out := &Request{
+		Repository: fields.Repository, Namespace: fields.Namespace, Branch: fields.Branch, Pipeline: fields.Pipeline,
+		Secret: fields.Secret, IdempotencyKey: header.Get("Idempotency-Key"),
 	}
-	if out.Params, refused = params(fields[fieldParams]); refused != nil {
+	if out.Params, refused = params(fields.Params); refused != nil {
 		return nil, refused
 	}
-	if refused := out.authenticate(header); refused != nil {
-		return nil, refused
-	}
-	out.IdempotencyKey = header.Get("Idempotency-Key")
+	out.authenticate(header)
 	if refused := out.check(); refused != nil {
 		return nil, refused
 	}
@@ -140,35 +138,28 @@ func NameIn(query url.Values, body []byte) (namespace, name string) {
 	if name = query.Get(fieldRepository); name != "" {
 		return query.Get(fieldNamespace), name
 	}
-	var named struct{ Repository, Namespace string }
-	_ = json.Unmarshal(body, &named) // what cannot be read names none
-	return named.Namespace, named.Repository
+	var fields payload
+	_ = json.Unmarshal(body, &fields) // what cannot be read names none
+	return fields.Namespace, fields.Repository
 }
 
 // decode returns the fields of the body. Unknown ones are ignored, as in Pipelines-as-Code.
-func decode(body []byte) (map[string]json.RawMessage, *Refusal) {
-	bad := func() *Refusal {
-		return refuse(http.StatusBadRequest, "the body is not a JSON object: send %s", usage)
-	}
-	fields := map[string]json.RawMessage{}
-	if !utf8.Valid(body) {
-		return nil, bad()
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if decoder.Decode(&fields) != nil || fields == nil {
-		return nil, bad()
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, bad()
+func decode(body []byte) (fields payload, refused *Refusal) {
+	err := json.Unmarshal(body, &fields)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field == fieldParams:
+		return fields, refuse(http.StatusBadRequest, `params is not an object of strings: send {"name": "value"}`)
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return fields, refuse(http.StatusBadRequest, "the field %s is not a string: write it in quotes", wrong.Field)
+	case err != nil || !utf8.Valid(body):
+		return fields, refuse(http.StatusBadRequest, "the body is not a JSON object: send %s", usage)
 	}
 	return fields, nil
 }
 
-func params(raw json.RawMessage) (map[string]string, *Refusal) {
-	values := map[string]any{}
-	if raw != nil && json.Unmarshal(raw, &values) != nil {
-		return nil, refuse(http.StatusBadRequest, `params is not an object of strings: send {"name": "value"}`)
-	}
+// params returns the params, all of which must be strings.
+func params(values map[string]any) (map[string]string, *Refusal) {
 	if len(values) > v1alpha1.MaxIncomingParams {
 		return nil, refuse(http.StatusBadRequest, "a request has at most %d params", v1alpha1.MaxIncomingParams)
 	}
@@ -186,23 +177,13 @@ func params(raw json.RawMessage) (map[string]string, *Refusal) {
 	return all, nil
 }
 
-// authenticate takes the secret of the header Authorization. A request that has two different
-// secrets is a mistake.
-func (r *Request) authenticate(header http.Header) *Refusal {
+// authenticate takes the secret of the header Authorization. Without a Bearer token there, or with
+// a secret in the body, the header is for a proxy in front of the receiver.
+func (r *Request) authenticate(header http.Header) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header.Get("Authorization")), " ")
-	token = strings.TrimSpace(token)
-	if scheme == "" && token == "" {
-		return nil
+	if r.Secret == "" && strings.EqualFold(scheme, "Bearer") {
+		r.Secret = strings.TrimSpace(token)
 	}
-	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return refuse(http.StatusBadRequest, "the header Authorization is read as: Authorization: Bearer <secret>")
-	}
-	if r.Secret != "" && r.Secret != token {
-		return refuse(http.StatusBadRequest,
-			"the header Authorization and the field secret differ: send the secret once, in the header")
-	}
-	r.Secret = token
-	return nil
 }
 
 func (r *Request) check() *Refusal {
@@ -236,7 +217,7 @@ func (r *Request) checkValues() *Refusal {
 		return refuse(http.StatusBadRequest, "namespace is not the name of a namespace")
 	case strings.HasPrefix(r.Branch, "refs/"):
 		return refuse(http.StatusBadRequest, "branch is the name of a branch without refs/heads/; tags are not supported")
-	case len(r.Branch) > maxBranchBytes || control(r.Branch):
+	case !git.IsRefName(r.Branch):
 		return refuse(http.StatusBadRequest, "branch is not the name of a branch")
 	case len(validation.NameIsDNSSubdomain(r.Pipeline, true)) > 0:
 		return refuse(
@@ -249,10 +230,6 @@ func (r *Request) checkValues() *Refusal {
 		return refuse(http.StatusBadRequest, "the header Idempotency-Key is longer than %d bytes", maxIdempotencyKey)
 	}
 	return nil
-}
-
-func control(s string) bool {
-	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // shown bounds a name of the sender for an answer to it.

@@ -5,6 +5,7 @@ package recorder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/receiver/recorder"
 )
 
 // The calls that a delivery costs.
@@ -115,6 +117,36 @@ func TestBodyUnderAnotherIDIsTheSameDelivery(t *testing.T) {
 	e.wantEvents(0)
 	e.record(pushAt("k5", at.Add(time.Second))) // another event
 	e.wantEvents(1)
+}
+
+// The same Idempotency-Key is refused for another request to /incoming, also after the event was
+// deleted: an answer "already recorded" would lose that request.
+func TestIdempotencyKeyIsForOneRequest(t *testing.T) {
+	requested := func(pipeline, version string) delivery {
+		d := push("incoming-key")
+		d.body = fmt.Appendf(nil, "%s %s", pipeline, version)
+		d.spec.SHA, d.spec.EventType, d.spec.Body = "", v1alpha1.EventIncoming, &v1alpha1.BodyIdentity{
+			Key: d.spec.DeliveryKey,
+		}
+		d.spec.Incoming = &v1alpha1.Incoming{Pipeline: pipeline, Params: map[string]string{"version": version}}
+		return d
+	}
+	e := newEnv(t)
+	first, _ := e.record(requested("build", "1"))
+	e.settle(first, settled(v1alpha1.DispositionRuns))
+	for _, evicted := range []bool{false, true} {
+		if evicted {
+			e.evict(first)
+		}
+		if name, created := e.record(requested("build", "1")); created || name != first {
+			t.Errorf("evicted: %t: the same request is %s, created: %t", evicted, name, created)
+		}
+		for _, other := range []delivery{requested("deploy", "1"), requested("build", "2")} {
+			if got := e.refuse(other).Reason; got != recorder.ReasonForeignEvent {
+				t.Errorf("evicted: %t: another request is refused as %s", evicted, got)
+			}
+		}
+	}
 }
 
 func TestBodyUnderAnotherIDIsProcessedAgainAfterARefusal(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
@@ -28,6 +29,9 @@ func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
 		"/test of one pipeline":     {func(t *testing.T) *env { return asked(t, "/test hello", false) }, writes},
 		"a re-run button":           {func(t *testing.T) *env { return pressed(t) }, writes},
 		"a comment that starts one": {func(t *testing.T) *env { return deployed(t, "/deploy") }, writes},
+		"/test on a commit":         {func(t *testing.T) *env { return remarked(t, "/test", helloFile("hello")) }, writes},
+		"a button of a push":        {pressedOfPush, writes},
+		"a request to /incoming":    {func(t *testing.T) *env { return requestedEvent(t, helloFile("hello")) }, writes},
 		"an approved commit":        {func(t *testing.T) *env { return asked(t, "/ok-to-test", true) }, reads},
 		"/test of a stranger's":     {func(t *testing.T) *env { return asked(t, "/test", true) }, reads},
 		"a writer's own fork":       {func(t *testing.T) *env { return ofFork(asked(t, "/retest", false)) }, reads},
@@ -38,7 +42,11 @@ func TestRequestedRunsHaveTheTokenOfTheOwnRun(t *testing.T) {
 			t.Parallel()
 			w := test.world(t)
 			w.ends = ""
-			w.edit(func(e *v1alpha1.GitEvent) { e.Spec.InstallationID = 1 })
+			w.edit(func(e *v1alpha1.GitEvent) {
+				if e.Spec.Incoming == nil { // its installation is found
+					e.Spec.InstallationID = 1
+				}
+			})
 			w.settings = map[string]string{"run-token-permissions": "pull_requests: write"}
 			w.repository = func(r *pacv1alpha1.Repository) {
 				r.Spec.Settings = &pacv1alpha1.Settings{
@@ -72,6 +80,23 @@ func pressed(t *testing.T) *env {
 	t.Helper()
 	w := retested(t, "", true, false)
 	w.must(w.own.Tracker().Delete(v1alpha1.SchemeGroupVersion.WithResource("gitevents"), system, earlier))
+	return w
+}
+
+// pressedOfPush returns a re-run request of a push whose one pipeline has failed.
+func pressedOfPush(t *testing.T) *env {
+	t.Helper()
+	w := pressed(t)
+	w.git.files = []git.File{helloFile("hello")}
+	first := w.eventNamed("first")
+	first.Spec = event().Spec
+	first.Labels = map[string]string{plumbline.SubjectLabel: first.Spec.Subject()}
+	w.replaceEvent(first)
+	w.edit(func(e *v1alpha1.GitEvent) {
+		e.Spec.Rerun.Pulls, e.Spec.BaseRef, e.Spec.HeadRef = nil, "", ""
+		e.Labels = first.Labels
+	})
+	w.git.complete = nil
 	return w
 }
 

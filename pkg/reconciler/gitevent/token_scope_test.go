@@ -96,3 +96,26 @@ func TestRefusedListWaits(t *testing.T) {
 		t.Errorf("%d runs after the list is gone, waits %+v", len(w.runs()), w.event().Status.Waits)
 	}
 }
+
+// The lists are refused, or nothing in the namespace owns what they name, while a run exists: its
+// token is renewed, without the other repositories.
+func TestRunKeepsItsTokenWithoutTheList(t *testing.T) {
+	t.Parallel()
+	for name, settings := range map[string]map[string]string{
+		"refused": nil, "not owned": {"secret-github-app-token-scoped": "false"},
+	} {
+		w := scoped(t)
+		for range 3 {
+			_, _ = w.reconcile()
+		}
+		w.settings = settings
+		w.repository = func(r *pacv1alpha1.Repository) {
+			r.Spec.Settings = &pacv1alpha1.Settings{GithubAppTokenScopeRepos: []string{"acme/lib"}}
+		}
+		w.advance(31 * time.Minute)
+		_, _ = w.reconcile()
+		if n := len(w.git.tokens); n != 2 || len(w.git.others) != 0 {
+			t.Errorf("%s: %d tokens, the last reaches %+v; waits %+v", name, n, w.git.others, w.event().Status.Waits)
+		}
+	}
+}

@@ -42,8 +42,8 @@ type Delivery struct {
 	Last  time.Time `json:"last"`
 	// Tries counts the attempts after the first.
 	Tries int `json:"tries,omitempty"`
-	// Refused counts those of them that failed although other deliveries succeeded since the
-	// attempt before.
+	// Refused counts the attempts that failed although another delivery had succeeded since the
+	// previous attempt.
 	Refused int `json:"refused,omitempty"`
 	// GaveUp is set when the delivery is not requested any more.
 	GaveUp bool `json:"gaveUp,omitempty"`

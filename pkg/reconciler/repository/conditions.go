@@ -100,7 +100,7 @@ func (r *Reconciler) markSettings(repository *pacv1alpha1.Repository) {
 	denies, kept := repository.Spec.Restricts(), repository.Spec.IgnoredFields()
 	message := ""
 	if len(kept) > 0 {
-		message = "These fields are kept and not acted on by this version: " + strings.Join(kept, ", ") + "."
+		message = "This version of Plumbline ignores these fields: " + strings.Join(kept, ", ") + "."
 	}
 	wrong, invalid := r.wrongSettings(repository)
 	message = strings.TrimSpace(wrong + " " + message)
@@ -134,7 +134,7 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is fixed no comment is a command.", err.Error()),
 		)
 	}
-	if err := r.scopeRefused(settings); err != nil {
+	if err := r.scopeRefused(&repository.Spec); err != nil {
 		invalid = cmp.Or(invalid, err)
 		all = append(all, err.Error()+". Until then, runs of the repository's own code wait.")
 	}
@@ -162,8 +162,9 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 }
 
 // scopeRefused returns an error if the Repository lists other repositories and may not.
-func (r *Reconciler) scopeRefused(settings *pacv1alpha1.Settings) error {
-	if len(settings.GithubAppTokenScopeRepos) == 0 || !r.settings.Load().TokenScope.RefusesLists() {
+func (r *Reconciler) scopeRefused(spec *pacv1alpha1.RepositorySpec) error {
+	if len(spec.Settings.GithubAppTokenScopeRepos) == 0 || spec.FixedToken() != "" ||
+		!r.settings.Load().TokenScope.RefusesLists() {
 		return nil
 	}
 	return scope.Refused()

@@ -240,6 +240,8 @@ func TestSettingsWithoutEffectAreNamed(t *testing.T) {
 		}, "True NoProblem", nil},
 		{func(s *pacv1alpha1.RepositorySpec) { s.Settings.GithubAppTokenScopeRepos = []string{"acme/lib"} },
 			"False TokenScopeRefused", []string{"secret-github-app-token-scoped", "own code wait"}},
+		{func(s *pacv1alpha1.RepositorySpec) { s.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"} },
+			"False NotActedOn", []string{"github_app_token_scope_repos"}},
 	} {
 		changed := w.repository("one", "app")
 		step.change(&changed.Spec)

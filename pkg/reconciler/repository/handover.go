@@ -16,9 +16,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 )
 
-// reasonBadOwners is the reason while no ownership can be proven, because the setting is invalid.
-const reasonBadOwners = "BadURLOwners"
-
 // takeOver deletes the claim of another Repository if the owner is to get the URL, and reports
 // whether it did. That happens only if the administrator requires proofs of ownership, in two
 // cases. First, the URL is listed for the owner's namespace and not for the other's. Second, the
@@ -118,19 +115,13 @@ func (r *Reconciler) notListed(repository *pacv1alpha1.Repository, canonical str
 
 // markOwned says in the condition URL whether the events of a Repository with a claim are served.
 func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.RepositoryClaim) {
-	owners, url, by := r.settings.Load().Owners, urlClaim.Spec.URL, repository.By(r.namespace)
-	refusal := claim.Refusal(repository, urlClaim.Status)
-	switch {
-	case refusal != "":
-		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonAnotherRepository, refusal)
-	case owners.Broken != "":
-		by.MarkFalse(pacv1alpha1.RepositoryURL, reasonBadOwners, claim.Broken(owners))
-	case owners.Asked && !urlClaim.Status.Proven && len(owners.Listed(url)) == 0:
-		by.MarkFalse(pacv1alpha1.RepositoryURL, v1alpha1.ReasonNotProven, claim.NotProven(url, repository.Namespace))
-	default:
-		by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned,
-			"The events of the URL are served in this namespace."+r.ofWebhook(repository))
+	by := repository.By(r.namespace)
+	if denied := claim.Denied(repository, urlClaim, r.settings.Load().Owners); denied != nil {
+		by.MarkFalse(pacv1alpha1.RepositoryURL, denied.Reason, denied.Message)
+		return
 	}
+	by.MarkTrue(pacv1alpha1.RepositoryURL, reasonOwned,
+		"The events of the URL are served in this namespace."+r.ofWebhook(repository))
 }
 
 // ofWebhook says of a repository on GitHub that its own webhook is served and no App, "" for any

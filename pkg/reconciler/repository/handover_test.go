@@ -76,7 +76,7 @@ func TestConditionReportsAMissingProof(t *testing.T) {
 	w.wantCondition("one", "app", urlCondition, trueOwned)
 	w.configure(map[string]string{"url-owners": "oops"})
 	w.reconcile("one/app")
-	w.wantCondition("one", "app", urlCondition, "False "+reasonBadOwners)
+	w.wantCondition("one", "app", urlCondition, "False BadURLOwners")
 	w.wantOwner(appURL, "one/app")
 	w.configure(nil)
 	w.reconcile("one/app")

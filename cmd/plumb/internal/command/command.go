@@ -93,7 +93,7 @@ func (p Process) root() *cobra.Command {
 		p.plan(), p.doctor(),
 		group("bootstrap", "Register Plumbline at a Git service", p.bootstrap()),
 		group("create", "Create an object", p.createRepository()),
-		group("webhook", "Set up the webhook and the token of a GitLab project", p.webhookAdd(), p.webhookUpdateToken()),
+		group("webhook", "Set up the webhook and the token of a repository", p.webhookAdd(), p.webhookUpdateToken()),
 		p.migrate(), p.uninstall(), p.version(),
 	)
 	return root

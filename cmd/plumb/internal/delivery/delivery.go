@@ -83,7 +83,7 @@ func (d Delivery) service() (provider.Provider, error) {
 		}
 	}
 	return provider.Provider{}, errors.New(
-		"the headers are of no Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
+		"the headers are not from a Git service that Plumbline serves: GitHub's have X-GitHub-Event, GitLab's X-Gitlab-Event; " +
 			"copy all of them from the page of the delivery",
 	)
 }

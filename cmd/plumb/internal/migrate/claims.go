@@ -59,20 +59,15 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 		return "released"
 	case !own:
 		owner := claim.Spec.Repository
-		return fmt.Sprintf(
-			"is not served: its URL belongs to Repository %s/%s. Delete one of the two",
-			owner.Namespace,
-			owner.Name,
-		)
+		return fmt.Sprintf("is not served: its URL belongs to Repository %s/%s. Delete one of the two",
+			owner.Namespace, owner.Name)
 	}
 	return "claimed" + problem(repository)
 }
 
 // allClaimed returns an error if deliveries for Repositories are still forwarded to PaC, because
 // their URLs have no claim.
-func allClaimed(
-	claims map[string]*v1alpha1.RepositoryClaim, repositories map[string][]pacv1alpha1.Repository,
-) error {
+func allClaimed(claims map[string]*v1alpha1.RepositoryClaim, repositories map[string][]pacv1alpha1.Repository) error {
 	var left []string
 	for _, all := range repositories {
 		for i := range all {

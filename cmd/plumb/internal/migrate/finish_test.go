@@ -67,7 +67,7 @@ func TestFinishConcludesWithTheTrueState(t *testing.T) {
 		t.Errorf("the ConfigMap is %v", data)
 	}
 	if err := l.kube.Tracker().Delete(admissionv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations"), "",
-		leftWebhook); err == nil {
+		pacWebhookConfig); err == nil {
 		t.Error("the webhook configuration is still there")
 	}
 	writes := len(l.forge.WritesForCheck("acme/app", l.sha, check))

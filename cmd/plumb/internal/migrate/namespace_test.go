@@ -227,7 +227,9 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	})
 	lab := repository("team-a", "lab", "https://gitlab.example.com/acme/lab.git")
 	lab.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"}
-	e := newMoving(t, second, app("team-a"), refused, lab)
+	hub := repository("team-a", "hub", "https://github.com/acme/hub")
+	hub.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "token"}}
+	e := newMoving(t, second, app("team-a"), refused, lab, hub)
 	if err := e.move(forward, "team-a"); err != nil {
 		t.Fatal(err)
 	}
@@ -237,6 +239,7 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 		"https://hooks.example.com/",
 		"https://gitlab.example.com/acme/lab/-/hooks",
 		"plumb webhook add lab --namespace team-a",
+		"https://github.com/acme/hub/settings/hooks",
 	)
 }
 

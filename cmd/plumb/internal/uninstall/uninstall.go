@@ -130,7 +130,7 @@ func (u *Uninstaller) keeps(others []string) {
 			other)
 	}
 	u.say("  PipelineRuns, with the Secrets of those that have not finished")
-	u.say("  the GitHub App and the webhooks of GitLab projects: delete them at the Git service")
+	u.say("  the GitHub App and the webhooks of repositories: delete them at the Git service")
 }
 
 // remove closes checks and deletes the objects.

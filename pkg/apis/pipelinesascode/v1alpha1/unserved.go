@@ -30,9 +30,10 @@ func (s *RepositorySpec) IgnoredFields() []string {
 	s.Settings.ignoredFields(set)
 	if git := s.GitProvider; git != nil {
 		set["git_provider.type: "+git.Type] = !served(git.Type)
-		if s.Settings != nil {
-			git.ignoredScopes(s.Settings, set)
-		}
+	}
+	if why := s.FixedToken(); why != "" && s.Settings != nil {
+		set["settings.run_token_permissions ("+why+")"] = len(s.Settings.RunTokenPermissions) > 0
+		set["settings.github_app_token_scope_repos ("+why+")"] = len(s.Settings.GithubAppTokenScopeRepos) > 0
 	}
 	var all []string
 	for field, isSet := range set {
@@ -44,16 +45,19 @@ func (s *RepositorySpec) IgnoredFields() []string {
 	return all
 }
 
-// ignoredScopes adds the settings of tokens that a service's own tokens cannot follow, and whether
-// they are set.
-func (g *GitProvider) ignoredScopes(s *Settings, set map[string]bool) {
-	gitlab := g.Type == "gitlab"
-	set["settings.run_token_permissions (GitLab's tokens are what their owner made them)"] = gitlab &&
-		len(s.RunTokenPermissions) > 0
-	set["settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)"] = gitlab &&
-		len(s.GithubAppTokenScopeRepos) > 0
-	set["settings.run_token_permissions (the token of git_provider is what its owner made it)"] =
-		g.Type == "github" && g.Secret != nil && g.WebhookSecret != nil && len(s.RunTokenPermissions) > 0
+// FixedToken says why no setting changes what the tokens of runs may do: they are not minted. It is
+// "" if the GitHub App serves the Repository, as far as its own fields say.
+func (s *RepositorySpec) FixedToken() string {
+	git := s.GitProvider
+	switch {
+	case git == nil:
+		return ""
+	case git.Type == "gitlab":
+		return "GitLab's tokens are what their owner made them"
+	case git.Secret != nil && git.WebhookSecret != nil:
+		return "the token of git_provider is what its owner made it"
+	}
+	return ""
 }
 
 // ignoredFields adds the settings that this version ignores, and whether they are set.

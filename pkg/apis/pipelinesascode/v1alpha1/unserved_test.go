@@ -25,6 +25,10 @@ func TestNotActedOn(t *testing.T) {
 		`{"git_provider":{"type":"gitlab"},"settings":{"github_app_token_scope_repos":["a/b"]}}`: {
 			"settings.github_app_token_scope_repos (GitLab's tokens are what their owner made them)",
 		},
+		`{"git_provider":{"secret":{"name":"x"},"webhook_secret":{"name":"x"}},"settings":{"github_app_token_scope_repos":["a/b"],"run_token_permissions":{"issues":"write"}}}`: {
+			"settings.github_app_token_scope_repos (the token of git_provider is what its owner made it)",
+			"settings.run_token_permissions (the token of git_provider is what its owner made it)",
+		},
 		`{"settings":{"run_token_permissions":{"issues":"write"}}}`: nil,
 		`{"git_provider":{"type":"gitea"}}`:                         {"git_provider.type: gitea"},
 		`{"settings":{"github_app_token_scope_repos":["a/b"],"ai":{"enabled":true},"github":{"comment_strategy":"update"},

@@ -117,9 +117,6 @@ type Incoming struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Params map[string]string `json:"params,omitempty"`
-	// True if the Repository names no Git service, so that the GitHub App serves it.
-	// +optional
-	App bool `json:"app,omitempty"`
 }
 
 // EventIncoming is the EventType of a request to POST /incoming, and the value of on-event for it.

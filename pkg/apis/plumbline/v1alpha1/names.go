@@ -38,8 +38,9 @@ func (s *GitEventSpec) EventName() string {
 }
 
 // Happening returns a digest of what happened: the kind of the event, its project, refs and
-// commits, and the numbers of the pull request and comment. A redelivery has the same digest, also
-// from GitLab, which removes the e-mail addresses from a redelivered body.
+// commits, the numbers of the pull request and comment, and what a request to /incoming asks for. A
+// redelivery has the same digest, also from GitLab, which removes the e-mail addresses from a
+// redelivered body.
 func (s *GitEventSpec) Happening() string {
 	var pull, comment int64
 	if s.PullRequest != nil {
@@ -48,8 +49,12 @@ func (s *GitEventSpec) Happening() string {
 	if s.Comment != nil {
 		comment = s.Comment.ID
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %d %q %q %q %q %q %d %d",
-		s.Trigger, s.EventType, s.Action, s.Project.ID, s.Project.URL, s.SHA, s.Before, s.BaseRef, s.HeadRef, pull, comment))
+	what := fmt.Appendf(nil, "%q %q %q %d %q %q %q %q %q %d %d",
+		s.Trigger, s.EventType, s.Action, s.Project.ID, s.Project.URL, s.SHA, s.Before, s.BaseRef, s.HeadRef, pull, comment)
+	if s.Incoming != nil {
+		what = fmt.Appendf(what, " %q %q", s.Incoming.Pipeline, s.Incoming.Params) // sorted by name
+	}
+	sum := sha256.Sum256(what)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

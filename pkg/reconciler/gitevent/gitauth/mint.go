@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func (s Secrets) Mint(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run
 			repository.Name,
 		)
 	}
-	granted, err := s.mayOf(ctx, a, repository, client)
+	granted, err := s.mayOf(ctx, a, run, repository, client)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -103,10 +104,12 @@ func (m may) String() string {
 }
 
 // mayOf returns what the tokens of the event's runs may do. Permissions beyond reading, which the
-// Repository requests, and other repositories are only for the repository's own code.
+// Repository requests, and other repositories are only for the repository's own code. The lists of
+// other repositories may become wrong while a run exists: then its token is renewed without others.
 func (s Secrets) mayOf(
 	ctx context.Context,
 	a *attempt.Attempt,
+	run *v1alpha1.Run,
 	repository *pacv1alpha1.Repository,
 	client *provider.Client,
 ) (may, error) {
@@ -126,10 +129,13 @@ func (s Secrets) mayOf(
 		Event: &a.Event.Spec, Repository: merged, Config: a.Config,
 		Writes: !maps.Equal(granted.permissions, reading), Covered: client.Covered,
 	})
-	granted.others = others
-	if says := scope.Skipped(skipped); says != "" {
-		a.Waits.WarningEvent(reasonNotCovered, says)
+	if run.UID != "" && fault.Is(err, fault.Operator) {
+		skipped, err = []string{"other repositories: " + fault.Of(err).Message}, nil
 	}
+	if len(skipped) > 0 {
+		a.Waits.WarningEvent(reasonNotCovered, "The tokens of runs do not reach "+strings.Join(skipped, "; ")+".")
+	}
+	granted.others = others
 	return granted, err
 }
 
@@ -191,7 +197,7 @@ func (u *unplaced) put(at place, token provider.Token, until time.Time) {
 	u.tokens.Put(at, waiting{token, until})
 }
 
-// placed forgets the tokens of a secret that has one of them now.
+// placed forgets the tokens that were minted for a Secret, because the Secret has one of them now.
 func (u *unplaced) placed(event types.UID, secret string) {
 	u.tokens.DeleteFunc(func(at place) bool { return at.event == event && at.secret == secret })
 }

@@ -40,6 +40,7 @@ type env struct {
 	run    *metav1.PartialObjectMetadata
 
 	objects []runtime.Object
+	github  string // github-url
 	secrets []string // namespaces that have a token too
 	refuse  error    // the answer of the Git service
 	denies  error    // the API server's to a patch of a run
@@ -133,7 +134,9 @@ func (w *env) start() {
 
 func (w *env) close() (asked bool, err error) {
 	settings := config.NewStore(logtesting.TestLogger(w.t))
-	settings.OnConfigChanged(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}})
+	settings.OnConfigChanged(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name}, Data: map[string]string{"github-url": w.github},
+	})
 	_, asked, err = w.closer.Close(settings.ToContext(w.t.Context()), w.run)
 	return asked, err
 }

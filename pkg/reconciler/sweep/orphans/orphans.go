@@ -22,6 +22,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	pacclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/pipelinesascode/v1alpha1"
 	plumblineclient "github.com/plumbline-ci/plumbline/pkg/client/clientset/versioned/typed/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/fairqueue"
@@ -168,7 +169,12 @@ func (c *Closer) eventFor(ctx context.Context, run *metav1.PartialObjectMetadata
 	if bound == nil || err != nil { // without the Repository there is no right to report
 		return nil, err
 	}
-	return eventOf(run, repository, *bound), nil
+	event = eventOf(run, repository, *bound)
+	canonical, _ := v1alpha1.CanonicalURL(repository.URL)
+	if _, found := config.FromContext(ctx).AtGitHub(canonical); !found && event.Spec.InstallationID != 0 {
+		return nil, nil // the App has no such event
+	}
+	return event, nil
 }
 
 // label marks the run as reported after it has its git-auth Secret. Without the label both are

@@ -126,3 +126,20 @@ func TestUnconfirmedRunIsNotReported(t *testing.T) {
 		})
 	}
 }
+
+// The annotations of a run are not trusted, and a user of the namespace may have bound its URL with
+// a forged delivery. With http, the URL would be a second one of another namespace's repository.
+func TestAppReportsOnlyAtItsGitHub(t *testing.T) {
+	t.Parallel()
+	for github, reports := range map[string]int{
+		"https://git.example": 1, "http://git.example": 0, "https://github.com": 0,
+	} {
+		w := newEnv(t)
+		w.github = github
+		w.run.Annotations[pipelinesascode.InstallationID] = "7"
+		w.start()
+		if _, err := w.close(); err != nil || len(w.puts) != reports {
+			t.Errorf("%s: %d reports, %v", github, len(w.puts), err)
+		}
+	}
+}
