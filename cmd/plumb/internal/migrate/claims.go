@@ -133,8 +133,8 @@ func (n *Namespaces) awaitClaims(ctx context.Context) error {
 	})
 	if wait.Interrupted(err) && len(left) > 0 {
 		done := map[bool]string{false: "claimed", true: "released"}[n.Back]
-		return fmt.Errorf("Plumbline has not %s the URLs of %d Repositories after %s, for example that of %s: "+
-			"see with plumb doctor whether a controller runs, then run the command again", done, len(left), n.Timeout, left[0])
+		return fmt.Errorf("the URLs of %d Repositories are not %s after %s, for example that of %s: "+
+			"see with plumb doctor whether a controller runs, then run the command again", len(left), done, n.Timeout, left[0])
 	}
 	return err
 }

@@ -267,7 +267,7 @@ func TestNamespaceNamesRepositoriesThatAreNotClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := e.move(forward, "team-a")
-	if err == nil || !strings.Contains(err.Error(), "has not claimed the URLs of 1 Repositories after 200ms, for example that of team-a/app") {
+	if err == nil || !strings.Contains(err.Error(), "the URLs of 1 Repositories are not claimed after 200ms, for example that of team-a/app") {
 		t.Error(err)
 	}
 }
