@@ -91,11 +91,8 @@ func (o *Operator) kept(ctx context.Context, before *operated) (*operated, error
 	case err != nil:
 		return now, err
 	case now.definition.GetUID() != before.definition.GetUID() || now.definition.GetDeletionTimestamp() != nil:
-		return now, fmt.Errorf(
-			"CustomResourceDefinition %s was deleted, and all Repositories with it. %s",
-			definitionName,
-			o.restore(),
-		)
+		return now, fmt.Errorf("CustomResourceDefinition %s was deleted, and all Repositories with it. %s",
+			definitionName, o.restore())
 	}
 	return now, o.missing(before.names(), now)
 }

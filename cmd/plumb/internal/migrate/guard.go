@@ -52,8 +52,7 @@ func guardPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Validat
 
 // guarded reports whether the policy exists.
 func (o *Operator) guarded(ctx context.Context) (bool, error) {
-	_, err := o.Cluster.Kube.AdmissionregistrationV1().
-		ValidatingAdmissionPolicies().
+	_, err := o.Cluster.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().
 		Get(ctx, guardName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil

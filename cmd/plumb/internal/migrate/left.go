@@ -52,11 +52,8 @@ func (m *Migration) awaitRuns(ctx context.Context, runs []*pipelinev1.PipelineRu
 	})
 	if wait.Interrupted(err) && len(runs) > 0 {
 		m.list("Not finished", runs)
-		return fmt.Errorf(
-			"%d runs of Pipelines-as-Code have not finished after %s: run the command again",
-			len(runs),
-			m.Timeout,
-		)
+		return fmt.Errorf("%d runs of Pipelines-as-Code have not finished after %s: run the command again",
+			len(runs), m.Timeout)
 	}
 	if err == nil {
 		m.say("All runs of Pipelines-as-Code have finished.")

@@ -160,9 +160,7 @@ func (s *operated) owners() []metav1.OwnerReference {
 
 // object reads an object without a namespace, nil if there is none.
 func (m *Migration) object(
-	ctx context.Context,
-	of schema.GroupVersionResource,
-	name string,
+	ctx context.Context, of schema.GroupVersionResource, name string,
 ) (*unstructured.Unstructured, error) {
 	object, err := m.Cluster.Dynamic.Resource(of).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) { // also if the kind is not served
@@ -176,8 +174,7 @@ func (m *Migration) object(
 
 // objects reads all objects of a kind in pages; none if the kind is not served.
 func (m *Migration) objects(
-	ctx context.Context,
-	of schema.GroupVersionResource,
+	ctx context.Context, of schema.GroupVersionResource,
 ) (all []unstructured.Unstructured, err error) {
 	const page = 500
 	options := metav1.ListOptions{Limit: page}

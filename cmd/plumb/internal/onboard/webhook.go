@@ -199,9 +199,7 @@ func onGitHub(base string, p v1alpha1.Project, c provider.Credentials) (*remote,
 
 // find returns a Repository that names a token, and its Secret.
 func find(
-	ctx context.Context,
-	c *kube.Cluster,
-	namespace, name string,
+	ctx context.Context, c *kube.Cluster, namespace, name string,
 ) (*pacv1alpha1.Repository, *secretValues, error) {
 	what := fmt.Sprintf("Repository %s/%s", namespace, name)
 	repository, err := c.Own.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -215,8 +213,8 @@ func find(
 			"a GitHub App has one webhook for all repositories", what)
 	case git.Secret == nil || git.WebhookSecret == nil:
 		return nil, nil, fmt.Errorf(
-			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them, or, "+
-				"if it uses those of the global Repository, give that one's name",
+			"%s names no git_provider.secret and webhook_secret: name the Secret that holds them. "+
+				"If it uses those of the global Repository, call the command for the global Repository",
 			what,
 		)
 	}
