@@ -76,6 +76,9 @@ func TestIgnoredKeysAreNamed(t *testing.T) {
 		"auto-configure-new-github-repo":       "false",
 		"secret-github-app-token-scoped":       "true",
 		"enable-api-retry":                     "true",
+		"tracing-label-action":                 "delivery.tekton.dev/action",
+		"tracing-label-application":            "delivery.tekton.dev/application",
+		"tracing-label-component":              "delivery.tekton.dev/component",
 	}
 	if got := DescribeIgnored(released); got != nil {
 		t.Errorf("the values of the release: %q", got)

@@ -13,7 +13,7 @@ import (
 
 const (
 	noBitbucket  = "Bitbucket is not served"
-	noConfigure  = "create the namespace and the Repository of a new repository yourself, for example with plumb onboard"
+	noConfigure  = "create the namespace and the Repository of a new repository yourself, for example with plumb create repository"
 	alwaysRetry  = "calls of Git services are always repeated"
 	noTektonHub  = "every hub is read with the API of Artifact Hub"
 	noTraceLabel = "spans have no attributes from labels"
@@ -74,7 +74,9 @@ func PaCKeys() []pacv1alpha1.Setting {
 		{Name: "api-retry-max-attempts", Treatment: pacv1alpha1.Differs, Instead: alwaysRetry},
 		{Name: "api-retry-max-wait-seconds", Treatment: pacv1alpha1.Differs, Instead: alwaysRetry},
 	},
-		unserved(noTraceLabel, nil, "tracing-label-action", "tracing-label-application", "tracing-label-component"),
+		unserved(noTraceLabel, []string{"delivery.tekton.dev/action"}, "tracing-label-action"),
+		unserved(noTraceLabel, []string{"delivery.tekton.dev/application"}, "tracing-label-application"),
+		unserved(noTraceLabel, []string{"delivery.tekton.dev/component"}, "tracing-label-component"),
 		unserved(noBitbucket, []string{"true", "false"}, "bitbucket-cloud-check-source-ip"),
 		unserved(noBitbucket, nil, "bitbucket-cloud-additional-source-ip"),
 		unserved(noConfigure, []string{"false"}, "auto-configure-new-github-repo"),
@@ -100,10 +102,8 @@ func servedKeys() []pacv1alpha1.Setting {
 func unserved(instead string, idle []string, names ...string) []pacv1alpha1.Setting {
 	var settings []pacv1alpha1.Setting
 	for _, name := range names {
-		settings = append(
-			settings,
-			pacv1alpha1.Setting{Name: name, Treatment: pacv1alpha1.Unserved, Instead: instead, Idle: idle},
-		)
+		settings = append(settings,
+			pacv1alpha1.Setting{Name: name, Treatment: pacv1alpha1.Unserved, Instead: instead, Idle: idle})
 	}
 	return settings
 }

@@ -30,4 +30,9 @@ func TestStoreReadsConfigMapOfAnotherName(t *testing.T) {
 	if all := strings.Join(logger.errors, "\n"); !strings.Contains(all, "ConfigMap ci/pipelines-as-code: these keys") {
 		t.Errorf("the log names another ConfigMap: %s", all)
 	}
+	change(name, "trusted-provider-hostnames", "git.example.com")
+	const ignored = `ConfigMap ci/pipelines-as-code: key "trusted-provider-hostnames" of Pipelines-as-Code has no effect`
+	if all := strings.Join(logger.infos, "\n"); !strings.Contains(all, ignored) {
+		t.Errorf("the log does not name the key: %s", all)
+	}
 }

@@ -20,8 +20,7 @@ type Store struct {
 
 // NewStore returns a store to be filled by WatchConfigs. Each update with bad keys logs one error;
 // the bad keys keep their previous values. It also logs the keys of Pipelines-as-Code that have no
-// effect. onAfterStore is called with the ConfigMap's name and the
-// *Config.
+// effect. onAfterStore is called with the ConfigMap's name and the *Config.
 func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
 	s := &Store{}
 	// An error of the constructor would make knative's store exit the process at the first
@@ -33,7 +32,7 @@ func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value a
 			logger.Errorf("ConfigMap %s/%s: these keys keep their previous values: %v", cm.Namespace, nameOf(cm), err)
 		}
 		for _, line := range DescribeIgnored(cm.Data) {
-			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, cm.Name, line)
+			logger.Infof("ConfigMap %s/%s: %s", cm.Namespace, nameOf(cm), line)
 		}
 		return c, nil
 	}

@@ -12,10 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-type recordingLogger struct{ errors, fatals []string }
+type recordingLogger struct{ infos, errors, fatals []string }
 
 func (*recordingLogger) Debugf(string, ...any) {}
-func (*recordingLogger) Infof(string, ...any)  {}
+
+func (l *recordingLogger) Infof(format string, args ...any) {
+	l.infos = append(l.infos, fmt.Sprintf(format, args...))
+}
+
 func (l *recordingLogger) Errorf(format string, args ...any) {
 	l.errors = append(l.errors, fmt.Sprintf(format, args...))
 }

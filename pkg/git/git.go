@@ -20,7 +20,7 @@ type Head struct {
 	SHA string
 	// Commit is its title and web page.
 	Commit v1alpha1.Commit
-	// Project is the repository checks are reported to: the event's base repository.
+	// Project is the repository whose commits get the checks: the event's base repository.
 	Project v1alpha1.Project
 	// Ref is the branch or tag whose head SHA was: GitEventSpec.headRef.
 	Ref string

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// maxRefName is shorter than what events hold.
-const maxRefName = 1000
+// maxRefName is the bytes of a name that Git services allow.
+const maxRefName = 255
 
 // IsRefName reports whether Git may have a branch or tag of the name
 // (https://git-scm.com/docs/git-check-ref-format), as far as it matters in a URL: with ".." in it,

@@ -73,6 +73,14 @@ func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error
 	return f, nil
 }
 
+// CheckParams returns what is wrong with the custom params of a Repository: its events wait until
+// that is corrected.
+func CheckParams(repository *pacv1alpha1.Repository) error {
+	p := &planner{Input: Input{Repository: repository}, spec: &v1alpha1.GitEventSpec{}}
+	_, err := p.factsOf(git.Head{}, params(repository))
+	return err
+}
+
 // params returns the custom params of a Repository.
 func params(repository *pacv1alpha1.Repository) []template.Param {
 	if repository.Spec.Params == nil {

@@ -37,8 +37,8 @@ func (d *draft) someOnly() bool {
 	return d.rerun != nil || d.spec.Incoming != nil || d.spec.Comment != nil && !all
 }
 
-// addUnmatched adds the runs whose checks say that a pipeline is not started. They are the last, so
-// that a pipeline that is started keeps its name.
+// addUnmatched adds the runs whose checks say that a pipeline does not start. It adds them after
+// the runs that start, which therefore keep their names.
 func (d *draft) addUnmatched(ctx context.Context, open []*candidate) {
 	undecided := 0
 	for _, c := range open {

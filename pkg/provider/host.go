@@ -17,11 +17,8 @@ import (
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
 	if strings.Contains(raw, "@") { // the value may contain a password, so it is not repeated
-		return nil, fault.Operatorf(
-			reasonBadConfiguration,
-			"%s has an @: set it to https://<host>, without a user or password",
-			setting,
-		)
+		return nil, fault.Operatorf(reasonBadConfiguration,
+			"%s has an @: set it to https://<host>, without a user or password", setting)
 	}
 	if err != nil || base.Host == "" {
 		return nil, fault.Operatorf(reasonBadConfiguration, "%s %q is not a URL: set it to https://<host>", setting, raw)
@@ -49,18 +46,23 @@ func Host(u *url.URL) string {
 	return ""
 }
 
+// SameAddress reports whether two URLs lead to the same place.
+func SameAddress(a, b string) bool {
+	left, err := url.Parse(a)
+	right, err2 := url.Parse(b)
+	return err == nil && err2 == nil && strings.EqualFold(left.Scheme, right.Scheme) &&
+		Host(left) == Host(right) &&
+		strings.TrimRight(left.Path, "/") == strings.TrimRight(right.Path, "/") && left.RawQuery == right.RawQuery
+}
+
 // CheckRedirect follows a redirect (of a renamed repository) only if the method stays the same: a
 // write that became a GET would look accepted. It never follows one from https to http. A service
 // behind a proxy may not know its own scheme, redirect to the same host with http, and the token
 // would be sent there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
-		return fault.Operatorf(
-			reasonForeignHost,
-			"the Git service redirects to %s://%s; credentials are not sent there",
-			req.URL.Scheme,
-			req.URL.Host,
-		)
+		return fault.Operatorf(reasonForeignHost, "the Git service redirects to %s://%s; credentials are not sent there",
+			req.URL.Scheme, req.URL.Host)
 	}
 	if len(via) > 5 || req.Method != via[0].Method {
 		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")

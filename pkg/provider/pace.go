@@ -113,7 +113,7 @@ func (p *Pace) allowed(call Call, made bool) error {
 		return nil
 	}
 	if wait := p.writeDelay(now); wait > 0 {
-		return fault.Throttledf(ReasonPaced, wait, "writing slowly after the Git service's secondary rate limit")
+		return fault.Throttledf(ReasonPaced, wait, "waiting between writes, because the Git service has limited their rate")
 	}
 	if made {
 		p.wrote = now

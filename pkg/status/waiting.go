@@ -134,7 +134,8 @@ func transient(run RunState, service string) (subject, cause string) {
 	return "the cluster", waitCluster
 }
 
-// correction returns what only people with access to the cluster can correct.
+// correction returns the sentence about a problem that only an administrator of the cluster can
+// solve.
 func correction(run RunState) string {
 	switch run.Wait.Reason {
 	case fault.ReasonForbidden:

@@ -15,6 +15,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
+	"github.com/plumbline-ci/plumbline/pkg/status"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -131,6 +132,7 @@ func TestGitHubWithToken(t *testing.T) {
 	w.awaitAllSettled(soon)
 	w.awaitStatus(topic, checkName("pr"), "success")
 	w.requireResult(number, topic, 1)
+	w.commentsOnFailures()
 	w.approvesFork()
 	w.announcesExpiry()
 	for _, made := range w.forge.Writes() {
@@ -147,6 +149,24 @@ func (w *tokenEnv) requireResult(number int, sha string, edits int) {
 	if len(got) != 1 || got[0].Edits != edits || !strings.Contains(got[0].Body, sha) ||
 		!strings.Contains(got[0].Body, "PipelineRun") {
 		w.t.Errorf("the comments about results are %+v, want one about %s with %d edits", got, sha, edits)
+	}
+}
+
+// commentsOnFailures: with on_failure, only a pipeline that fails has a comment, and no list.
+func (w *tokenEnv) commentsOnFailures() {
+	w.t.Helper()
+	w.changeSettings(`{"github":{"comment_strategy":"on_failure"}}`)
+	sha := w.git.commit("breaks", forge.Change{Files: map[string]string{
+		".tekton/bad.yaml": pipeline("bad", "pull_request", fails),
+	}})
+	number := w.git.open("", "breaks", "writer")
+	w.arrives(w.opens(number))
+	w.awaitStatus(sha, checkName("bad"), "failure")
+	w.awaitStatus(sha, checkName("pr"), "success")
+	w.awaitAllSettled(soon)
+	w.requireResult(number, sha, 0)
+	if all := w.ownComments(number, status.FailuresMark); len(all) != 0 {
+		w.t.Errorf("the failures are listed, too: %q", all)
 	}
 }
 

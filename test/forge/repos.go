@@ -47,6 +47,7 @@ type repo struct {
 	required      map[string][]string // branch -> names of checks
 	lastEvent     time.Time
 	hook          *installation // the repository's own webhook, in the form of an App's
+	hooks         []Hook        // those that were set up through the API
 }
 
 // refUpdate is what a push event tells.
@@ -154,6 +155,9 @@ func getRepo(c *call) answer {
 	if c.repo.parent != nil {
 		o["parent"] = c.repo.parent.json(c.g)
 		o["source"] = c.repo.parent.json(c.g)
+	}
+	if c.token != nil && c.token.user != nil {
+		o["permissions"] = c.repo.collaboratorJSON(c.g, c.token.user)["permissions"]
 	}
 	return ok(o)
 }

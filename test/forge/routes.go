@@ -43,6 +43,9 @@ const (
 	RouteStatusCreate     = "statuses.create"
 	RouteStatusList       = "statuses.list"
 	RouteUser             = "user.get"
+	RouteHooks            = "hooks.list"
+	RouteHookCreate       = "hooks.create"
+	RouteHookUpdate       = "hooks.update"
 	RouteClone            = "git.infoRefs"
 	RouteNewApp           = "web.newApp"
 	RouteConversion       = "app.conversion"
@@ -99,7 +102,8 @@ type route struct {
 func (g *GitHub) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, list := range [][]route{
-		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), statusRoutes(), cloneRoutes(), manifestRoutes(),
+		appRoutes(), repoRoutes(), peopleRoutes(), checkRoutes(), statusRoutes(), hookRoutes(), cloneRoutes(),
+		manifestRoutes(),
 	} {
 		for _, rt := range list {
 			mux.HandleFunc(rt.method+" "+rt.pattern, g.serve(rt))

@@ -3,6 +3,7 @@
 package forge
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,6 +76,8 @@ func createStatus(c *call) answer {
 		return wrong("state", "state is not included in the list")
 	case utf8.RuneCountInString(req.Description) > maxStatusText:
 		return wrong("description", "description is too long (maximum is 140 characters)")
+	case strings.ContainsFunc(req.Description, func(r rune) bool { return r > math.MaxUint16 }):
+		return wrong("description", "description doesn't accept 4-byte Unicode")
 	case req.URL != nil && !webAddress(*req.URL):
 		return wrong("target_url", "target_url must use http(s) scheme")
 	}

@@ -38,6 +38,7 @@ func TestStatuses(t *testing.T) {
 		"a state that GitHub does not have": {full, w.sha, with("state", "cancelled"), 422, "state is not included"},
 		"a long description": {full, w.sha, with("description", strings.Repeat("é", 141)), 422,
 			"too long (maximum is 140 characters)"},
+		"an emoji":                          {full, w.sha, with("description", "💥"), 422, "doesn't accept 4-byte Unicode"},
 		"a link that is none":               {full, w.sha, with("target_url", "console"), 422, "target_url"},
 		"an unknown commit":                 {full, strings.Repeat("0", 40), good, 422, "No commit found for SHA"},
 		"a token without the permission":    {reads, w.sha, good, 403, "not accessible by personal access token"},

@@ -168,18 +168,31 @@ func migrate(ctx context.Context, kubeconfig, backup string, args ...string) (st
 	return string(out), err
 }
 
-func requireBackup(t *testing.T, file string, want map[types.UID]string) {
+// saved returns the Repositories of a backup.
+func saved(t *testing.T, file string) []unstructured.Unstructured {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	must(t, err)
-	var list unstructured.UnstructuredList
-	must(t, yaml.Unmarshal(data, &list.Object))
-	items, _, _ := unstructured.NestedSlice(list.Object, "items")
+	var list struct{ Items []map[string]any }
+	must(t, yaml.Unmarshal(data, &list))
+	all := make([]unstructured.Unstructured, len(list.Items))
+	for i := range all {
+		all[i].Object = list.Items[i]
+	}
+	return all
+}
+
+func requireBackup(t *testing.T, file string, want map[types.UID]string) {
+	t.Helper()
+	info, err := os.Stat(file)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup has the mode %v", info.Mode())
+	}
 	got := map[types.UID]string{}
-	for _, item := range items {
-		object := unstructured.Unstructured{Object: item.(map[string]any)}
-		got[object.GetUID()] = object.GetName()
-		if object.GetResourceVersion() != "" {
+	for _, r := range saved(t, file) {
+		got[r.GetUID()] = r.GetName()
+		if r.GetResourceVersion() != "" {
 			t.Error("kubectl create refuses an object with a resourceVersion")
 		}
 	}

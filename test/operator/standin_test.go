@@ -42,6 +42,8 @@ type standIn struct {
 	// TektonInstallerSet. The real one compares a hash first, so it restores them when its version,
 	// or the definition's, has changed.
 	restores atomic.Bool
+	// waits makes it leave a TektonInstallerSet whose manifests it has deleted.
+	waits atomic.Bool
 }
 
 func operated(resource string) schema.GroupVersionResource {
@@ -144,7 +146,7 @@ func (s *standIn) set(ctx context.Context, set *unstructured.Unstructured) {
 			s.ensure(ctx, set, object)
 		}
 	}
-	if finalizing {
+	if finalizing && !s.waits.Load() {
 		set.SetFinalizers(nil)
 		_, _ = s.client.Resource(operated("tektoninstallersets")).Update(ctx, set, metav1.UpdateOptions{})
 	}

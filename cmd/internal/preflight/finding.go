@@ -45,10 +45,7 @@ func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
 		beside = " Pipelines-as-Code may run next to it on purpose: " + c.onPurpose + "."
 	}
 	if _, err := fmt.Fprintf(
-		w,
-		"Nothing is wrong with the installation in namespace %s.%s\n",
-		c.Namespace,
-		beside,
+		w, "Nothing is wrong with the installation in namespace %s.%s\n", c.Namespace, beside,
 	); err != nil {
 		return 1
 	}
@@ -73,4 +70,10 @@ func unknown(object string, err error, remedy string) Finding {
 		remedy = tryAgain
 	}
 	return Finding{Object: object, Problem: fmt.Sprintf("could not be checked: %v", err), Remedy: remedy, Err: err}
+}
+
+// unreviewed returns a finding about a right that could not be checked.
+func unreviewed(object string, err error) Finding {
+	return unknown(object, err, "let this account create selfsubjectaccessreviews.authorization.k8s.io, "+
+		"as ClusterRole system:basic-user does for every account")
 }

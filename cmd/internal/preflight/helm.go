@@ -26,9 +26,10 @@ const (
 	roles        = "config/230-roles.yaml -f config/240-rolebindings.yaml"
 )
 
-// HelmRelease returns the Helm release that installed Plumbline in a namespace; empty if it was not
-// Helm. It reads the ConfigMap, which both components may list by its name, or knative's, which the
-// chart installs also if something else writes the settings.
+// HelmRelease returns the Helm release that installed Plumbline in a namespace; empty if Helm did
+// not. It is in an annotation of the ConfigMap with the settings. If the chart does not install
+// that one (existingConfigMap), it is in the ConfigMap of knative's logger. Both components may
+// list the first one by its name.
 func HelmRelease(ctx context.Context, kube kubernetes.Interface, namespace string) (string, error) {
 	for _, name := range []string{config.Name, loggingConfig} {
 		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}

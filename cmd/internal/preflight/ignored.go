@@ -14,15 +14,16 @@ import (
 // ignoredKeys finds keys of Pipelines-as-Code in the ConfigMap that have no effect. Another check
 // reports a ConfigMap that this account may not read.
 func (c *Checker) ignoredKeys(ctx context.Context) []Finding {
-	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, config.Name, metav1.GetOptions{})
+	cm, err := c.kube.CoreV1().ConfigMaps(c.Namespace).Get(ctx, c.configMap(), metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
 	var all []Finding
 	for _, line := range config.DescribeIgnored(cm.Data) {
 		all = append(all, Finding{
-			Object: fmt.Sprintf("ConfigMap %s/%s", c.Namespace, config.Name), Problem: "has a setting without effect: " + line,
-			Remedy: "remove the key; docs/migration.md lists all of them",
+			Object:  fmt.Sprintf("ConfigMap %s/%s", c.Namespace, c.configMap()),
+			Problem: "has a setting without effect: " + line,
+			Remedy:  "remove the key; docs/migration.md lists all of them",
 		})
 	}
 	return all

@@ -11,16 +11,20 @@ import (
 )
 
 func TestKeysWithoutEffectAreFound(t *testing.T) {
-	c, _ := checker(t, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: "plumbline"},
-		Data: map[string]string{
-			"application-name":                     "CI",
-			"bitbucket-cloud-check-source-ip":      "true",
-			"bitbucket-cloud-additional-source-ip": "10.0.0.0/8",
-		},
-	})
-	found := c.ignoredKeys(t.Context())
-	if len(found) != 1 || !strings.Contains(found[0].Problem, `"bitbucket-cloud-additional-source-ip"`) {
-		t.Errorf("found %v, want the key that has an effect in Pipelines-as-Code", found)
+	for _, name := range []string{"plumbline", "pipelines-as-code"} {
+		c, _ := checker(t, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "plumbline", Name: name},
+			Data: map[string]string{
+				"application-name":                     "CI",
+				"bitbucket-cloud-check-source-ip":      "true",
+				"bitbucket-cloud-additional-source-ip": "10.0.0.0/8",
+			},
+		})
+		c.ConfigMap = name
+		found := c.ignoredKeys(t.Context())
+		if len(found) != 1 || !strings.Contains(found[0].Problem, `"bitbucket-cloud-additional-source-ip"`) ||
+			found[0].Object != "ConfigMap plumbline/"+name {
+			t.Errorf("%s: found %v, want the key that has an effect in Pipelines-as-Code", name, found)
+		}
 	}
 }

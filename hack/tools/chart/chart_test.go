@@ -83,7 +83,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"an unknown resource section":     {"controller: {resources: {limit: {}}}", []string{"/controller/resources", "'limit'"}},
 		"a Secret and inline credentials": {`github: {existingSecret: s, app: {id: 1, privateKey: k, webhookSecret: w}}`, []string{"/github/app"}},
 		"a ConfigMap and settings":        {`{existingConfigMap: c, settings: {application-name: x}}`, []string{"/settings"}},
-		"a controller URL without scheme": {`pipelinesAsCode: {info: {controllerURL: a.example}}`, []string{"/pipelinesAsCode/info/controllerURL"}},
+		"an address without scheme":       {`pipelinesAsCode: {info: {controllerURL: a.example}}`, []string{"/pipelinesAsCode/info/controllerURL"}},
 		"incomplete inline credentials":   {"github: {app: {id: 1}}", []string{"/github/app", "'privateKey'"}},
 		"an Ingress without a host":       {"ingress: {enabled: true}", []string{"/ingress/host"}},
 		"a HTTPRoute without a parent":    {"gateway: {enabled: true, host: a}", []string{"/gateway/parentRefs"}},
@@ -318,6 +318,15 @@ func TestNamesOfPipelinesAsCode(t *testing.T) {
 	// DNS translates the name only: the port has to be one of the Service that it leads to.
 	if got, want := at(t, alias, "ports", 0, "port"), at(t, receiver, "ports", 0, "port"); got != want {
 		t.Errorf("the alias has port %v, and Service plumbline-receiver has %v", got, want)
+	}
+	// The console of OpenShift reads controller-url and app-link: WebhookSection.tsx and
+	// RepositoryFormSection.tsx in openshift-pipelines/console-plugin, src/components/repositories.
+	file := parse(t, read(t, config+"/optional/pipelines-as-code-names.yaml"))["ConfigMap pipelines-as-code/pipelines-as-code-info"]
+	info := elsewhere["ConfigMap openshift-pipelines/pipelines-as-code-info"]
+	keys := func(in map[string]any) []string { return slices.Sorted(maps.Keys(in["data"].(map[string]any))) }
+	want := []string{"app-link", "controller-url", "provider", "version"}
+	if diff := cmp.Diff(want, keys(info)) + cmp.Diff(want, keys(file)); diff != "" {
+		t.Errorf("the keys of ConfigMap pipelines-as-code-info:\n%s", diff)
 	}
 	binding := elsewhere["RoleBinding openshift-pipelines/pipelines-as-code-info"]
 	if subject := at(t, binding, "subjects", 0).(map[string]any); subject["namespace"] != nil {

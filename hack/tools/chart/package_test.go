@@ -107,10 +107,10 @@ func TestNotes(t *testing.T) {
 		"no values": {nil, []string{"1. For GitHub, store", "2. Route the host", "6. Create a Repository", "https://<your host>/"}, nil},
 		"all given": {
 			map[string]any{
-				"github":  map[string]any{"existingSecret": "s"},
+				"github": map[string]any{"existingSecret": "s"}, "existingConfigMap": "c",
 				"ingress": map[string]any{"enabled": true, "host": "h.example"},
 			},
-			[]string{"1. Set the webhook URL", "https://h.example/", "-preflight -github-app-secret=s", "4. Create a Repository"}, []string{"store the App", "Route the host"}},
+			[]string{"1. Set the webhook URL", "https://h.example/", "-preflight -github-app-secret=s -config-map=c", "4. Create a Repository"}, []string{"store the App", "Route the host"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := render(options{chart: source, namespace: "plumbline", values: test.values})

@@ -39,13 +39,11 @@ type Limits struct {
 // the run refers to has to be inlined. The message names the file that defines the run, the field,
 // the limit and the setting.
 //
-// pace is called with the CPU time that the check takes. The check is not made if pace returns
-// an error.
+// It calls pace with the CPU time that the check will take. If pace returns an error, Check returns
+// that error and checks nothing.
 func Check(run *pipelinev1.PipelineRun, file string, pace func(time.Duration) error, all ...Limits) error {
-	all = slices.DeleteFunc(
-		slices.Clone(all),
-		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" },
-	)
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" })
 	if len(all) == 0 {
 		return nil
 	}

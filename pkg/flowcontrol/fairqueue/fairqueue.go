@@ -69,7 +69,7 @@ type event struct {
 	until           time.Time // when the slots that are reserved for it are released
 }
 
-// slots are those of an event: of a worker, or of a Git service.
+// slots are what an event has or waits for: a slot of a worker, or the slots of a Git service.
 type slots struct {
 	fifo     *fifo    // where the event waits for them; nil if it does not
 	full     string   // the limit that it found reached then

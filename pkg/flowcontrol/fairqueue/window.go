@@ -30,7 +30,8 @@ func (w *window) slots(now time.Time) int {
 	return int(w.size)
 }
 
-// window returns that of a key. An evicted one stays as it is for events that have slots or wait.
+// window returns the window of a key. Events that have slots, or wait for one, go on with theirs if
+// it was evicted meanwhile.
 func (l *limiter) window(k key) *window {
 	return l.windows.GetOrCreate(k, func() *window { return &window{size: firstWindow} })
 }

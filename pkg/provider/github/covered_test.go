@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
@@ -20,7 +22,7 @@ type installation struct {
 	id       int64
 	client   provider.Client
 	projects map[string]v1alpha1.Project
-	clock    *clock
+	clock    *clocktesting.FakeClock
 }
 
 func installed(t *testing.T) installation {
@@ -39,7 +41,7 @@ func installed(t *testing.T) installation {
 	}
 	id := g.Install(testApp, "acme", "acme/app", "acme/lib")
 	w := envOf(g, all["app"], id)
-	now := &clock{now: time.Now()}
+	now := clocktesting.NewFakeClock(time.Now())
 	client, err := New(Options{Now: now.Now}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +66,7 @@ func TestCoveredListsTheInstallation(t *testing.T) {
 	if left := g.TokensWith("metadata", "read"); len(left) != 0 {
 		t.Errorf("%d tokens of the whole installation still work", len(left))
 	}
-	g.clock.add(coveredFor)
+	g.clock.Step(coveredFor)
 	if _, err := g.client.Covered(t.Context()); err != nil || g.Count(forge.RouteCovered) != 2 {
 		t.Errorf("later: %v, %d lists", err, g.Count(forge.RouteCovered))
 	}
@@ -83,7 +85,7 @@ func TestCoveredReadsAllPages(t *testing.T) {
 	}
 	// A replica may not know a new token yet, which says nothing about the App's credentials.
 	for _, code := range []int{http.StatusServiceUnavailable, http.StatusUnauthorized} {
-		g.clock.add(coveredFor)
+		g.clock.Step(coveredFor)
 		g.Inject(forge.Fault{Route: forge.RouteCovered, Count: 1, Do: forge.Answer(code, nil, `{}`)})
 		if list, err := g.client.Covered(t.Context()); list != nil || !fault.Is(err, fault.Transient) {
 			t.Errorf("answered %d: %d repositories, %v, want a Transient fault", code, len(list), err)

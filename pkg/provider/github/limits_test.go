@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -13,7 +15,7 @@ import (
 // TestRateLimitStopsCalls (E17): by no client of the installation, not even for a token.
 func TestRateLimitStopsCalls(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
-	clock := &clock{now: time.Now()}
+	clock := clocktesting.NewFakeClock(time.Now())
 	p := New(Options{Now: clock.Now})
 	sha := f.Commit("main", map[string]string{"x": "y"})
 	ask := func(repo string) *fault.Error {
@@ -42,7 +44,7 @@ func TestRateLimitStopsCalls(t *testing.T) {
 	if got := f.Count("") - calls; got != 0 {
 		t.Errorf("%d calls were made while limited", got)
 	}
-	clock.add(11 * time.Minute)
+	clock.Step(11 * time.Minute)
 	if got := ask("app"); got != nil {
 		t.Errorf("after the reset: %+v", got)
 	}

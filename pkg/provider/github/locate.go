@@ -47,14 +47,12 @@ func (s *service) locate(
 		return v1alpha1.Located{}, err
 	}
 	if !delivery.ValidName(p.Owner, p.Name) {
-		return v1alpha1.Located{}, fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+		return v1alpha1.Located{}, notARepository(p)
 	}
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())
-	account := s.logins.GetOrCreate(
-		loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
-		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
-	)
+	account := s.logins.GetOrCreate(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	app, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {
 		return v1alpha1.Located{}, err

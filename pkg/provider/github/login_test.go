@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v4"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestJWTIsReusedForHalfAMinute(t *testing.T) {
 	t.Parallel()
-	c := &clock{now: time.Now()}
+	c := clocktesting.NewFakeClock(time.Now())
 	l := newLogin(testApp, []byte(appKey()), c.Now)
 	signed := func() string {
 		token, err := l.Sign(&jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(c.Now())})
@@ -21,16 +22,16 @@ func TestJWTIsReusedForHalfAMinute(t *testing.T) {
 		return token
 	}
 	first := signed()
-	c.add(jwtUse - time.Second)
+	c.Step(jwtUse - time.Second)
 	if signed() != first {
 		t.Error("a JWT of a moment ago is not used again")
 	}
-	c.add(time.Second)
+	c.Step(time.Second)
 	second := signed()
 	if second == first {
 		t.Error("a JWT is used for longer than it may be")
 	}
-	c.add(-time.Minute)
+	c.Step(-time.Minute)
 	if signed() == second {
 		t.Error("a JWT of the future is used again: the clock was set back, and GitHub refuses it")
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
@@ -26,13 +28,13 @@ type renewalBench struct {
 	*fake
 	t     *testing.T
 	env   providertest.Env
-	clock *clock
+	clock *clocktesting.FakeClock
 	sha   string
 }
 
 func newRenewalBench(t *testing.T) *renewalBench {
 	t.Helper()
-	clock := &clock{now: time.Now()}
+	clock := clocktesting.NewFakeClock(time.Now())
 	f, w := openFake(t, forge.Options{}) // the App signs with the real time
 	w.Provider = New(Options{Now: clock.Now})
 	return &renewalBench{fake: f, t: t, env: w, clock: clock, sha: f.Commit("main", map[string]string{"x": "y"})}
@@ -68,11 +70,11 @@ func TestGrantedPermissionIsUsedAtNextAttempt(t *testing.T) {
 	b.SetPermissions(b.installed, readsChecks)
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
 	for range 3 {
-		b.clock.add(5 * time.Minute)
+		b.clock.Step(5 * time.Minute)
 		b.wantReason(b.put(), fault.ReasonPermissionMissing)
 	}
 	b.SetPermissions(b.installed, writesChecks)
-	b.clock.add(5 * time.Minute)
+	b.clock.Step(5 * time.Minute)
 	if err := b.put(); err != nil {
 		t.Errorf("after the permission was granted: %v", err)
 	}
@@ -88,7 +90,7 @@ func TestRefusedPermissionCostsOneMintPerMinute(t *testing.T) {
 		t.Errorf("%d mints: a token that was just minted is not renewed", got)
 	}
 	for range 12 { // six minutes
-		b.clock.add(30 * time.Second)
+		b.clock.Step(30 * time.Second)
 		for range 5 {
 			b.wantReason(b.put(), fault.ReasonPermissionMissing)
 		}
@@ -130,7 +132,7 @@ func TestGrantAppliesToAllRepositories(t *testing.T) {
 		t.Fatalf("%d fail without the permission", failed)
 	}
 	b.SetPermissions(b.installed, writesChecks)
-	b.clock.add(5 * time.Minute)
+	b.clock.Step(5 * time.Minute)
 	if failed := putAll(); failed != 0 {
 		t.Errorf("%d of %d repositories use a token without the permission still", failed, len(projects))
 	}
@@ -152,9 +154,9 @@ func TestRenewalsAreLimitedPerInstallation(t *testing.T) {
 	b.wantReason(b.put(), fault.ReasonPermissionMissing)
 	b.SetPermissions(b.installed, writesChecks)
 	for range 30 {
-		b.clock.add(time.Minute)
+		b.clock.Step(time.Minute)
 		ask()
-		b.clock.add(10 * time.Second)
+		b.clock.Step(10 * time.Second)
 		if b.put() == nil {
 			return
 		}
@@ -181,12 +183,12 @@ func TestOldTokenIsRenewedAfterSuspension(t *testing.T) {
 				t.Fatal(err)
 			}
 			change(b, false)
-			b.clock.add(5 * time.Minute)
+			b.clock.Step(5 * time.Minute)
 			if err := b.put(); !fault.Is(err, fault.Operator) {
 				t.Errorf("while it is gone: %v, want an operator's wait", err)
 			}
 			change(b, true)
-			b.clock.add(5 * time.Minute)
+			b.clock.Step(5 * time.Minute)
 			err := b.put()
 			if fault.Is(err, fault.Transient) { // a 404 of the token before says nothing: all is asked again
 				err = b.put()
@@ -210,7 +212,7 @@ func TestOldTokenDoesNotHideFile(t *testing.T) {
 	}
 	b.SetInstalledRepos(b.installed, "acme/other")
 	b.SetInstalledRepos(b.installed, "acme/other", testRepo)
-	b.clock.add(5 * time.Minute)
+	b.clock.Step(5 * time.Minute)
 	if err := read(); !fault.Is(err, fault.Transient) {
 		t.Errorf("with a token that does not see the repository: %v, want a retry", err)
 	}
@@ -225,7 +227,7 @@ func TestTokenStaysIfRenewalFails(t *testing.T) {
 	if err := b.put(); err != nil {
 		t.Fatal(err)
 	}
-	b.clock.add(5 * time.Minute)
+	b.clock.Step(5 * time.Minute)
 	b.Inject(forge.Fault{Route: forge.RouteCheckCreate, Count: 1, Do: forge.Forbidden403()})
 	b.Inject(forge.Fault{Route: forge.RouteToken, Do: forge.ServerError502HTML()})
 	_, err := b.connect(b.env.Project).Put(t.Context(), git.Head{SHA: b.sha, Project: b.env.Project}, "",

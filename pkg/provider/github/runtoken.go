@@ -29,9 +29,7 @@ type runTokens struct {
 // mint mints a token with these permissions for the repositories with these ids, nil for the whole
 // installation. It never waits for another mint.
 func (t *runTokens) mint(
-	ctx context.Context,
-	permissions map[string]string,
-	repositories []int64,
+	ctx context.Context, permissions map[string]string, repositories []int64,
 ) (provider.Token, error) {
 	wanted, err := permissionsOf(permissions)
 	if err != nil {
@@ -98,7 +96,7 @@ func permissionsOf(asked map[string]string) (*gh.InstallationPermissions, error)
 	}
 	if err != nil {
 		return nil, fault.Operatorf(fault.ReasonPermissionMissing,
-			"settings.run_token_permissions has a name that this version does not know as a permission of GitHub: %w", err)
+			"settings.run_token_permissions has a permission that GitHub does not have, or that this version does not know: %w", err)
 	}
 	return &known, nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
@@ -101,7 +103,7 @@ func TestRunTokenHasRequestedPermissions(t *testing.T) {
 // one.
 func TestLimitedMintStopsOtherRuns(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
-	clock := &clock{now: time.Now()}
+	clock := clocktesting.NewFakeClock(time.Now())
 	client, err := New(Options{Now: clock.Now}).Connect(t.Context(), w.BaseURL, w.Project, w.Credentials)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +121,7 @@ func TestLimitedMintStopsOtherRuns(t *testing.T) {
 	if n := f.Count(forge.RouteToken); n != 1 || said[0] != said[4] {
 		t.Errorf("%d calls, which said %q", n, said)
 	}
-	clock.add(31 * time.Second)
+	clock.Step(31 * time.Second)
 	if _, err := client.CloneToken(t.Context(), reading); err != nil {
 		t.Errorf("after the limit: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -53,7 +54,7 @@ func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check stat
 		return !hasMark(s, check.ExternalID) && !hasMark(s, check.FormerExternalID)
 	})
 	if len(mine) > 0 {
-		return w.putNext(ctx, head.SHA, check, known[0], mine)
+		return w.putNext(ctx, head.SHA, check, known, mine)
 	}
 	if check.Adopted && leftOpen(known) {
 		return w.post(ctx, head.SHA, want)
@@ -65,23 +66,22 @@ func (w *withToken) Put(ctx context.Context, head git.Head, _ string, check stat
 }
 
 // leftOpen reports whether the status that GitHub shows is one that Pipelines-as-Code has left
-// pending: it has no mark of a run.
+// pending.
 func leftOpen(known []*gh.RepoStatus) bool {
-	return len(known) > 0 && known[0].GetState() == statePending &&
-		!strings.HasSuffix(known[0].GetDescription(), ")")
+	return len(known) > 0 && known[0].GetState() == statePending && !ofRun(known[0])
 }
 
-// putNext posts a status of a run that has some, mine, newest first. It returns the id of the
-// oldest. shown is the newest status of the context.
+// putNext posts a status of a run that has some, mine, among the known ones of the context, newest
+// first. It returns the id of the run's oldest.
 func (w *withToken) putNext(
-	ctx context.Context, sha string, check status.Check, shown *gh.RepoStatus, mine []*gh.RepoStatus,
+	ctx context.Context, sha string, check status.Check, known, mine []*gh.RepoStatus,
 ) (string, error) {
 	want := makeStatus(check, check.ExternalID)
 	id, newest := format(mine[len(mine)-1].GetID()), mine[0]
 	if !hasMark(newest, check.ExternalID) {
 		want = makeStatus(check, check.FormerExternalID)
 	}
-	replaced := shown != newest
+	replaced := slices.ContainsFunc(known[:slices.Index(known, newest)], ofRun)
 	ended := newest.GetState() != statePending
 	late := ended && (check.State != status.Completed || check.OnlyOpen)
 	if replaced || late || shows(newest, want) {
@@ -191,13 +191,24 @@ func makeStatus(c status.Check, externalID string) *gh.RepoStatus {
 	if c.LogLine != "" {
 		title += " – " + c.LogLine
 	}
-	left := maxDescription - len([]rune(mark))
-	title = cmp.Or(text.OneLine(title, left, text.Runes), text.OneLine(name, left, text.Runes))
+	title = cmp.Or(shorten(title, mark), shorten(name, mark))
 	want := &gh.RepoStatus{State: gh.String(stateOf(c)), Context: &name, Description: gh.String(title + mark)}
 	if url != "" {
 		want.TargetURL = &url
 	}
 	return want
+}
+
+// shorten returns a title that fits before the mark. It has no characters above U+FFFF, such as
+// emoji: GitHub refuses a description with one.
+func shorten(title, mark string) string {
+	title = strings.Map(func(r rune) rune {
+		if r > math.MaxUint16 {
+			return -1
+		}
+		return r
+	}, title)
+	return text.OneLine(title, maxDescription-len([]rune(mark)), text.Runes)
 }
 
 // markOf returns the end of a description, which shows people and programs the run of a status.
@@ -214,6 +225,9 @@ func markOf(externalID string) string {
 func hasMark(s *gh.RepoStatus, externalID string) bool {
 	return externalID != "" && strings.HasSuffix(s.GetDescription(), markOf(externalID))
 }
+
+// ofRun reports whether a status is of any run: other products end no description with a bracket.
+func ofRun(s *gh.RepoStatus) bool { return strings.HasSuffix(s.GetDescription(), ")") }
 
 // shows reports whether a status is already what is wanted.
 func shows(s, want *gh.RepoStatus) bool {

@@ -99,7 +99,14 @@ func (r *repository) hasTeam(ctx context.Context, team string) error {
 	return nil
 }
 
+// noTeam returns the fault for a team that GitHub does not show. GitHub answers a classic token
+// without the scope read:org as if there were no team.
 func (r *repository) noTeam(team string) error {
+	scope := ""
+	if r.app == 0 {
+		scope = ", or, for a classic token, add the scope read:org"
+	}
 	return fault.Invalidf(fault.ReasonTeamNotFound, "GitHub shows no team %q of %s to %s, so it has no members: "+
-		"name it in settings.policy by its slug (as in its web address), or remove it there", text.Bytes(team, maxSlug), r.owner, r.caller)
+		"name it in settings.policy by its slug (as in its web address), or remove it there%s",
+		text.Bytes(team, maxSlug), r.owner, r.caller, scope)
 }

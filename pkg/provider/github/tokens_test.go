@@ -5,11 +5,11 @@ package github
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/git"
@@ -50,28 +50,10 @@ func TestTokenReachesOneRepository(t *testing.T) {
 	}
 }
 
-// clock is a clock that tests move.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) add(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
-
 func TestTokensAreCachedUntilTheyExpire(t *testing.T) {
 	f, w := openFake(t, forge.Options{})
 	f.Grant("dev", "write")
-	clock := &clock{now: time.Now()}
+	clock := clocktesting.NewFakeClock(time.Now())
 	p := New(Options{Now: clock.Now})
 	use := func(clone bool) {
 		t.Helper()
@@ -102,7 +84,7 @@ func TestTokensAreCachedUntilTheyExpire(t *testing.T) {
 		{"shortly before its end a call mints anew", 24 * time.Minute, false, 4},
 	}
 	for _, s := range steps {
-		clock.add(s.after)
+		clock.Step(s.after)
 		use(s.clone)
 		if got := f.Count(forge.RouteToken); got != s.mints {
 			t.Fatalf("%s: %d mints, want %d", s.name, got, s.mints)

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/delivery"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github/hooks"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github/limits"
 )
 
@@ -24,9 +24,13 @@ import (
 const publicURL = "https://github.com"
 
 // BaseURL implements provider.Provider.BaseURL: the Repository's git_provider.url, with or without
-// the API's host or path; else the host of its own URL; else github.com. The payload is not used.
+// the scheme, the API's host or its path; else the host of its own URL; else github.com. The
+// payload is not used.
 func BaseURL(configured, repositoryURL string, _ v1alpha1.Project) string {
 	if configured = strings.TrimRight(strings.TrimSpace(configured), "/"); configured != "" {
+		if !strings.Contains(configured, "://") { // as Pipelines-as-Code does
+			configured = "https://" + configured
+		}
 		configured = strings.TrimSuffix(configured, "/api/v3")
 		if configured == "https://api.github.com" {
 			return publicURL
@@ -63,7 +67,7 @@ func (s *service) locateWithToken(
 	ctx context.Context, baseURL string, p v1alpha1.Project, c provider.Credentials,
 ) (v1alpha1.Located, error) {
 	if !delivery.ValidName(p.Owner, p.Name) {
-		return v1alpha1.Located{}, fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+		return v1alpha1.Located{}, notARepository(p)
 	}
 	own, err := s.readWithToken(baseURL, p, c)
 	if err != nil {
@@ -77,27 +81,43 @@ func (s *service) locateWithToken(
 	return v1alpha1.Located{Project: project}, err
 }
 
+// Webhooks returns the webhooks of a repository, for commands that set them up.
+func Webhooks(baseURL string, p v1alpha1.Project, c provider.Credentials, userAgent string) (*hooks.Hooks, error) {
+	if !delivery.ValidName(p.Owner, p.Name) {
+		return nil, notARepository(p)
+	}
+	s := &service{
+		options:   Options{Now: time.Now, UserAgent: userAgent},
+		transport: provider.NewTransport(provider.Limits{}),
+	}
+	own, err := s.readWithToken(baseURL, p, c)
+	if err != nil {
+		return nil, err
+	}
+	return hooks.Of(own.client, p.Owner, p.Name), nil
+}
+
 // readWithToken returns the project as the token sees it.
 func (s *service) readWithToken(baseURL string, p v1alpha1.Project, c provider.Credentials) (*withToken, error) {
 	api, err := apiURL("git_provider.url", baseURL, p)
 	if err != nil {
 		return nil, err
 	}
-	token := configured{value: strings.TrimSpace(c.Token), from: c.From}
-	if err := token.check(); err != nil {
+	token, err := provider.TokenOf(c, "GitHub", "personal")
+	if err != nil {
 		return nil, err
 	}
-	digest := sha256.Sum256([]byte(token.value))
+	digest := sha256.Sum256([]byte(token))
 	user := paceKey{api: api.String(), token: digest}
 	r := &repository{
 		client: s.client(api, &authenticated{
-			base: s.transport.Within(c.Reach), tokens: token, observe: c.Observe, expires: c.Expires,
+			base: s.transport.Within(c.Reach), tokens: configured{token, c.From}, observe: c.Observe, expires: c.Expires,
 		}, user),
 		owner: p.Owner, name: p.Name, id: p.ID, web: baseURL, trees: &s.trees, caller: "the token",
 		reader: minterKey{api: api.String(), scope: p.ID, key: digest},
 	}
 	r.login = r.userLogin
-	return &withToken{repository: r, token: provider.Token{User: c.User, Value: token.value}, shared: c.Shared}, nil
+	return &withToken{repository: r, token: provider.Token{User: c.User, Value: token}, shared: c.Shared}, nil
 }
 
 // withToken is a repository as the token sees it that its Repository names.
@@ -124,12 +144,9 @@ func (w *withToken) RevokeToken(context.Context, string) error { return nil }
 func (w *withToken) FileAt(ctx context.Context, text string, _ ...v1alpha1.Project) ([]byte, error) {
 	if at, ok := parseAddress(w.web, text); ok && w.shared &&
 		!strings.EqualFold(at.owner+"/"+at.name, w.fullName()) {
-		return nil, fault.Ignoredf(
-			reasonNotCovered,
+		return nil, fault.Ignoredf(reasonNotCovered,
 			"%s/%s is not the event's repository, and the token is the global Repository's: nothing else is read with it",
-			at.owner,
-			at.name,
-		)
+			at.owner, at.name)
 	}
 	return w.repository.FileAt(ctx, text)
 }
@@ -150,25 +167,6 @@ func (r *repository) userLogin(ctx context.Context) (string, error) {
 
 // configured is a token that a Repository names. It implements tokens.
 type configured struct{ value, from string }
-
-var headerValue = regexp.MustCompile(`^[!-~]+$`)
-
-func (t configured) check() error {
-	switch {
-	case t.value == "":
-		return fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"the GitHub token is missing: set git_provider.secret to a Secret that holds a personal access token",
-		)
-	case !headerValue.MatchString(t.value):
-		return fault.Operatorf(
-			fault.ReasonCredentialsInvalid,
-			"the GitHub token in %s contains spaces or other characters that no token has: set it again",
-			t.from,
-		)
-	}
-	return nil
-}
 
 func (t configured) token(context.Context, time.Duration) (provider.Token, error) {
 	return provider.Token{Value: t.value}, nil

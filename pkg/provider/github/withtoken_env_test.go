@@ -4,11 +4,14 @@ package github
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	gh "github.com/google/go-github/v60/github"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -83,6 +86,26 @@ func (f *tokenFake) Checks(sha string) (all []providertest.Check) {
 		all = append(all, is)
 	}
 	return all
+}
+
+// current returns the newest status of a commit.
+func (f *tokenFake) current(sha string) (shown forge.CommitStatus) {
+	if all := f.StatusesFor(testRepo, sha); len(all) > 0 {
+		shown = all[len(all)-1]
+	}
+	return shown
+}
+
+// postStatus sets a status as another product does.
+func (f *tokenFake) postStatus(sha, context, state, description string) {
+	f.t.Helper()
+	client := gh.NewClient(nil).WithAuthToken(f.token)
+	client.BaseURL, _ = url.Parse(f.APIURL())
+	_, _, err := client.Repositories.CreateStatus(f.t.Context(), "acme", "app", sha,
+		&gh.RepoStatus{Context: &context, State: &state, Description: &description})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 }
 
 // asCheck reads a status as users do: the run's name is in brackets at the end of the description.

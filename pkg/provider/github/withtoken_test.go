@@ -26,6 +26,8 @@ func TestBaseURLIsWhatTheRepositoryConfigures(t *testing.T) {
 		{"https://ghe.example/", "https://github.com/a"}: "https://ghe.example",
 		{"https://ghe.example/api/v3", ""}:               "https://ghe.example",
 		{"https://api.github.com", ""}:                   "https://github.com",
+		{"ghe.example", ""}:                              "https://ghe.example",
+		{"api.github.com", ""}:                           "https://github.com",
 	} {
 		if got := BaseURL(given[0], given[1], v1alpha1.Project{}); got != want {
 			t.Errorf("%q: %s, want %s", given, got, want)
@@ -59,6 +61,79 @@ func TestStatusFitsGitHub(t *testing.T) {
 		if got := all[len(all)-1]; got.State != c.state || got.Context != c.check.Name || got.URL != "" ||
 			len([]rune(got.Description)) != maxDescription || !hasMark(&gh.RepoStatus{Description: &got.Description}, run) {
 			t.Errorf("%+v, want the state %s", got, c.state)
+		}
+	}
+}
+
+// GitHub refuses emoji in a description, and the last line of a log may have some.
+func TestStatusHasNoEmoji(t *testing.T) {
+	t.Parallel()
+	f, w := openTokenFake(t)
+	client, head := connectTo(t, w.Provider, w.BaseURL, w.Project, w.Credentials), headOf(f.fake, w.Project)
+	for title, want := range map[string]string{"Failed: 💥 it broke": "Failed: it broke – ✗ 2 tests", "💥": "– ✗ 2 tests"} {
+		c := check(status.Completed, status.Failure)
+		c.Title, c.LogLine = title, "✗ 🧪2 tests"
+		if _, err := client.Put(t.Context(), head, "", c, false); err != nil {
+			t.Fatal(err)
+		}
+		all := f.StatusesFor(testRepo, head.SHA)
+		if got := all[len(all)-1].Description; got != want+" ("+c.ExternalID+")" {
+			t.Errorf("%q is shown as %q, want %q", title, got, want)
+		}
+	}
+}
+
+// Another product, or a user, may post a status of the context while a run is in progress. The
+// result of the run is shown anyway.
+func TestStatusOfAnotherProductHidesNoResult(t *testing.T) {
+	t.Parallel()
+	f, w := openTokenFake(t)
+	client, head := connectTo(t, w.Provider, w.BaseURL, w.Project, w.Credentials), headOf(f.fake, w.Project)
+	put := func(c status.Check) {
+		t.Helper()
+		if _, err := client.Put(t.Context(), head, "", c, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	running, failed := check(status.InProgress, ""), check(status.Completed, status.Failure)
+	put(running)
+	f.postStatus(head.SHA, running.Name, stateSuccess, "looks good to me")
+	put(failed)
+	if got := f.current(head.SHA); got.State != stateFailure {
+		t.Errorf("GitHub shows %+v, want the failure", got)
+	}
+	newer := running
+	newer.ExternalID = "run-2"
+	put(newer)
+	put(failed)
+	if got := f.current(head.SHA); got.State != statePending {
+		t.Errorf("GitHub shows %+v, want the newer run", got)
+	}
+}
+
+// What Pipelines-as-Code has left pending gets its result, and nothing else does.
+func TestStatusOfPipelinesAsCodeIsConcluded(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ state, description, want string }{
+		"pending":                     {statePending, "CI has Started", stateFailure},
+		"concluded":                   {stateSuccess, "Success", stateSuccess},
+		"pending, of a run of ours":   {statePending, "CI has Started (run-2)", statePending},
+		"none of the pipeline's name": {"", "", ""},
+	} {
+		f, w := openTokenFake(t)
+		client, head := connectTo(t, w.Provider, w.BaseURL, w.Project, w.Credentials), headOf(f.fake, w.Project)
+		c := check(status.Completed, status.Failure)
+		c.OnlyOpen, c.Adopted = true, true
+		if test.state != "" {
+			f.postStatus(head.SHA, c.Name, test.state, test.description)
+		}
+		for range 2 { // as after a lost answer
+			if _, err := client.Put(t.Context(), head, "", c, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := f.current(head.SHA); got.State != test.want {
+			t.Errorf("%s: GitHub shows %+v, want %q", name, got, test.want)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -167,8 +166,8 @@ func (s *service) webhooks(baseURL string, p v1alpha1.Project, c provider.Creden
 
 // client returns a client for the API of a GitLab with a token.
 func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, paceKey, error) {
-	token := strings.TrimSpace(c.Token)
-	if err := checkToken(token, c.From); err != nil {
+	token, err := provider.TokenOf(c, "GitLab", "project, group or personal")
+	if err != nil {
 		return nil, paceKey{}, err
 	}
 	at := base.JoinPath("api/v4/")
@@ -176,17 +175,11 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	pace := s.paces.GetOrCreate(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com's answers contain what is left
 	})
-	client, err := api.New(
-		at,
-		s.transport.Within(c.Reach),
-		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe},
-	)
+	client, err := api.New(at, s.transport.Within(c.Reach),
+		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe})
 	if err != nil {
-		return nil, paceKey{}, fault.Operatorf(
-			reasonBadConfiguration,
-			"git_provider.url %q is not a URL: set it to https://<host>",
-			base,
-		)
+		return nil, paceKey{}, fault.Operatorf(reasonBadConfiguration,
+			"git_provider.url %q is not a URL: set it to https://<host>", base)
 	}
 	client.UserAgent = s.options.UserAgent
 	return client, user, nil
@@ -224,22 +217,3 @@ func (r *repository) Covered(context.Context) ([]v1alpha1.Project, error) { retu
 
 // RevokeToken does nothing: the configured token is still needed.
 func (r *repository) RevokeToken(context.Context, string) error { return nil }
-
-var headerValue = regexp.MustCompile(`^[!-~]+$`)
-
-func checkToken(token, from string) error {
-	switch {
-	case token == "":
-		return fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"the GitLab token is missing: set git_provider.secret to a Secret that holds a project, group or personal access token",
-		)
-	case !headerValue.MatchString(token):
-		return fault.Operatorf(
-			fault.ReasonCredentialsInvalid,
-			"the GitLab token in %s contains spaces or other characters that no token has: set it again",
-			from,
-		)
-	}
-	return nil
-}

@@ -13,9 +13,15 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/glob"
 )
 
-// maxSteps limits what the targets of a Repository cost for one request, in the steps of package
-// glob: some 20 ms, or 400 usual patterns. A team that writes more must not slow down the receiver.
-const maxSteps = 20_000
+const (
+	// maxSteps limits what the targets of a Repository cost for one request, in the steps of
+	// package glob: at most some 40 ms. That is 100 usual globs. A team that writes more must not
+	// slow down the receiver.
+	maxSteps = 5_000
+	// partSteps is what it takes to compile one part of a regular expression: a class such as \pL
+	// has hundreds of ranges.
+	partSteps = 8
+)
 
 // SameSecret compares a request's secret with one that is copied, in a time that depends on
 // neither.
@@ -25,13 +31,14 @@ func SameSecret(sent string, secret []byte) bool {
 }
 
 // Rule returns the index of the first rule whose targets match the branch, -1 if there is none.
-// Targets after maxSteps match only the branch that they name.
+// Nothing matches after maxSteps: a rule that is not read might be the first. The name of a branch
+// takes none.
 func Rule(rules []pacv1alpha1.IncomingRule, branch string) int {
 	steps := 0
 	return slices.IndexFunc(rules, func(rule pacv1alpha1.IncomingRule) bool {
 		return slices.ContainsFunc(rule.Targets, func(target string) bool {
-			if target == branch || steps > maxSteps {
-				return target == branch
+			if steps > maxSteps || target != branch && !strings.ContainsAny(target, `*?[{\^`) {
+				return false
 			}
 			matched, cost := matches(target, branch)
 			steps += cost
@@ -44,9 +51,12 @@ func Rule(rules []pacv1alpha1.IncomingRule, branch string) int {
 // with ^ is a regular expression: no branch and no glob for one begins so, because Git does not
 // allow it in a name. A pattern that cannot be read matches nothing, as in Pipelines-as-Code.
 func matches(target, branch string) (matched bool, steps int) {
+	if target == branch { // also a branch such as a{b}
+		return true, 0
+	}
 	if strings.HasPrefix(target, "^") {
 		expression, parts, err := glob.CompileExpression(target)
-		return err == nil && expression.MatchString(branch), len(target) + parts*(1+len(branch)/50)
+		return err == nil && expression.MatchString(branch), len(target) + parts*(partSteps+len(branch)/10)
 	}
 	pattern, err := glob.Compile("", target)
 	if err != nil {

@@ -23,10 +23,10 @@ const (
 	// newerWait is Copies.Wait by default. A controller needs some 100 ms for a copy, and a
 	// delivery has 7 s in all.
 	newerWait = 2 * time.Second
-	// maxWaiting and maxWaitingForOne bound the deliveries that wait, in all and for one secret:
-	// they are unverified, and each has a slot. maxWaitingForOne are reserved for a newer copy,
-	// which only deliveries of the App wait for: so Repositories that name missing Secrets do not
-	// block a rotation.
+	// maxWaiting and maxWaitingForOne bound the deliveries that wait, in all and for one secret,
+	// because they are unverified and each has a slot. Of all slots, maxWaitingForOne are reserved
+	// for deliveries of the App, which wait for a newer copy. So Repositories that name missing
+	// Secrets do not block a rotation.
 	maxWaiting       = 16
 	maxWaitingForOne = 4
 	// timeoutMemory is how long no delivery waits for a secret after another one has waited without
@@ -123,12 +123,9 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 			return secretOf(key, next), nil
 		}
 		if c.refresher.Failing() {
-			return Secret{}, fault.Transientf(
-				reasonSecretNotRead,
-				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested",
-				key.Namespace,
-				key.Name,
-			)
+			return Secret{}, fault.Transientf(reasonSecretNotRead,
+				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested", key.Namespace,
+				key.Name)
 		}
 		return Secret{}, nil
 	}

@@ -77,6 +77,7 @@ type fakeGit struct {
 
 func (g *fakeGit) provider() provider.Provider {
 	p := provider.Provider{Name: "fake", Reopens: g.reopens, Annotates: g.annotates, Webhook: bodyIsComment{},
+		Comments: g.replies.results != nil,
 		Locate: func(context.Context, string, v1alpha1.Project, provider.Credentials) (v1alpha1.Located, error) {
 			g.locates++
 			return *g.located, nil
@@ -206,50 +207,6 @@ func (g *fakeGit) RootFiles(context.Context, ...string) (map[string][]byte, erro
 
 func (g *fakeGit) Actor(_ context.Context, _ *v1alpha1.GitEventSpec, told string) (string, error) {
 	return told, nil
-}
-
-// CloneToken mints another token for each run.
-func (g *fakeGit) CloneToken(
-	_ context.Context,
-	permissions map[string]string,
-	others ...v1alpha1.Project,
-) (provider.Token, error) {
-	o := g.env.called("mint token")
-	var token provider.Token
-	if o.err == nil || o.apply {
-		token = provider.Token{
-			User: "bot", Value: fmt.Sprint("token-", len(g.tokens)+1), ExpiresAt: g.env.clock.Now().Add(g.life()), Own: true,
-		}
-		g.tokens, g.permissions, g.others = append(g.tokens, token), permissions, others
-	}
-	if o.kill {
-		runtime.Goexit()
-	}
-	return token, o.err
-}
-
-// Covered returns the repositories of the fake installation.
-func (g *fakeGit) Covered(context.Context) ([]v1alpha1.Project, error) {
-	g.listed++
-	return g.covered, g.err
-}
-
-func (g *fakeGit) RevokeToken(_ context.Context, token string) error {
-	o := g.env.called("revoke token")
-	if o.err == nil || o.apply {
-		g.revoked = append(g.revoked, token)
-	}
-	if o.kill {
-		runtime.Goexit()
-	}
-	return o.err
-}
-
-func (g *fakeGit) life() time.Duration {
-	if g.tokenLife > 0 {
-		return g.tokenLife
-	}
-	return time.Hour
 }
 
 // Put adopts a check by its external ID like a real provider, unless nothing can have been posted.

@@ -5,7 +5,6 @@ package gitevent
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -18,66 +17,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 	"github.com/plumbline-ci/plumbline/pkg/git"
-	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/status"
 )
-
-// conversation has the comments that we have written on a pull request.
-type conversation struct {
-	comments []string // of ours
-	invalid  []string // of ours, about the files of .tekton
-	failed   []string // of ours, about failed pipelines
-	edits    int
-	asked    func() error // may refuse a write
-	looked   func()       // is called once between a look and the write that follows from it
-}
-
-// PutReply works like a real provider: it looks for the comment, and then writes it.
-func (g *fakeGit) PutReply(ctx context.Context, _ int64, comment provider.Comment) error {
-	text := comment.Text
-	o := g.env.called("put reply")
-	if g.replies.asked != nil && o.err == nil {
-		o.err = g.replies.asked()
-	}
-	if o.err != nil && !o.apply {
-		return o.err
-	}
-	if o.kill && !o.apply {
-		runtime.Goexit()
-	}
-	ours := &g.replies.comments
-	switch comment.Mark {
-	case status.ValidationMark:
-		ours = &g.replies.invalid
-	case status.FailuresMark:
-		ours = &g.replies.failed
-	}
-	none := len(*ours) == 0
-	if looked := g.replies.looked; looked != nil {
-		g.replies.looked = nil
-		looked()
-	}
-	if err := provider.Fence(ctx); err != nil {
-		return err
-	}
-	switch {
-	case !strings.HasPrefix(text, comment.Mark):
-		return fault.Operatorf("BadReply", "a reply without its mark")
-	case none && comment.OnlyEdit:
-	case none:
-		*ours = append(*ours, text)
-	case (*ours)[0] != text:
-		(*ours)[0] = text
-		g.replies.edits++
-	}
-	if o.kill {
-		runtime.Goexit()
-	}
-	if o.err != nil {
-		return &fault.Error{Class: fault.Transient, Reason: "GitServiceUnavailable", Message: "502", Unknown: true}
-	}
-	return nil
-}
 
 // commands returns an env with a command of member, who is known to be authorized.
 func commands(t *testing.T, body string, files ...git.File) *env {

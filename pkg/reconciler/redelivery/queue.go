@@ -42,8 +42,8 @@ type Delivery struct {
 	Last  time.Time `json:"last"`
 	// Tries counts the attempts after the first.
 	Tries int `json:"tries,omitempty"`
-	// Refused counts those of them that failed although other deliveries succeeded since the
-	// attempt before.
+	// Refused counts the attempts that failed although another delivery had succeeded since the
+	// previous attempt.
 	Refused int `json:"refused,omitempty"`
 	// GaveUp is set when the delivery is not requested any more.
 	GaveUp bool `json:"gaveUp,omitempty"`
@@ -78,9 +78,7 @@ func NewQueue() Queue {
 // Next returns the delivery to request next, and when; nil if there is none. Free returns when a
 // delivery may be requested for other reasons, and false for one that is not requested.
 func (q *Queue) Next(
-	all []Delivery,
-	now time.Time,
-	free func(*Delivery) (time.Time, bool),
+	all []Delivery, now time.Time, free func(*Delivery) (time.Time, bool),
 ) (next *Delivery, at time.Time) {
 	for i := range all {
 		d := &all[i]

@@ -32,7 +32,7 @@ const (
 type Schedule struct {
 	// Signalled is the last signal that Signal has seen.
 	Signalled time.Time
-	// Pages is the number of pages that the next read has at least.
+	// Pages is the least number of pages of the next read.
 	Pages int
 	// Failures counts the steps in a row that failed.
 	Failures int

@@ -11,7 +11,9 @@ require (
 	github.com/openshift-pipelines/pipelines-as-code v0.49.0
 	github.com/spf13/cobra v1.10.2
 	github.com/tektoncd/pipeline v1.14.0
+	k8s.io/api v0.35.6
 	k8s.io/apimachinery v0.36.2
+	k8s.io/client-go v0.35.6
 	sigs.k8s.io/yaml v1.6.0
 )
 
@@ -147,9 +149,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
-	k8s.io/api v0.35.6 // indirect
 	k8s.io/apiextensions-apiserver v0.35.6 // indirect
-	k8s.io/client-go v0.35.6 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260330154417-16be699c7b31 // indirect
 	k8s.io/utils v0.0.0-20260319190234-28399d86e0b5 // indirect

@@ -3,11 +3,17 @@
 package pac
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/cli/info"
+	"github.com/openshift-pipelines/pipelines-as-code/pkg/params"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	kubefake "k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -139,10 +145,39 @@ func TestOpenShiftConsoleFindsPipelineRuns(t *testing.T) {
 				t.Errorf("%s: label %s is missing", file, name)
 			}
 		}
+		// Links to the repository and the commit, and since 2025 the branch, are annotations.
+		for _, name := range []string{"repo-url", "sha-url", "sha-title", "branch"} {
+			if run.Annotations[prefix+name] == "" {
+				t.Errorf("%s: annotation %s is missing", file, name)
+			}
+		}
 		// src/components/repositories/repository-utils.tsx, sanitizeBranchName, reads refs-heads-.
 		if run.Labels[prefix+"branch"] != branch {
 			t.Errorf("%s: the branch is %q", file, run.Labels[prefix+"branch"])
 		}
+	}
+}
+
+// The commands create repository and webhook of `tkn pac` read the address of new webhooks from
+// ConfigMap pipelines-as-code-info: pkg/cli/webhook/webhook.go, Install. Its namespace is one of
+// those in pkg/cmd/tknpac/bootstrap/bootstrap.go, getConfigMap.
+func TestTknPacFindsAddressOfWebhooks(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../../config/optional/pipelines-as-code-names.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, document, _ := strings.Cut(string(data), "\n---\n")
+	var names corev1.ConfigMap
+	if err := yaml.Unmarshal([]byte(strings.Split(document, "\n---\n")[0]), &names); err != nil {
+		t.Fatal(err)
+	}
+	names.Data["controller-url"] = "https://hooks.example.com"
+	run := params.New()
+	run.Clients.Kube = kubefake.NewSimpleClientset(&names)
+	found, err := info.GetPACInfo(t.Context(), run, "pipelines-as-code")
+	if err != nil || found.ControllerURL != "https://hooks.example.com" {
+		t.Errorf("%+v: %v", found, err)
 	}
 }
 

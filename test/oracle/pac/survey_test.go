@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	"sigs.k8s.io/yaml"
 )
 
 func sortedKeys(all map[string]string) []string { return slices.Sorted(maps.Keys(all)) }
@@ -37,8 +38,8 @@ type report struct {
 	Repositories struct{ Total int }
 	Events       struct{ Compared, Equal int }
 	Findings     []struct {
-		Topic, Says, Page string
-		Objects           []string
+		Kind, Topic, Says, Page string
+		Objects                 []string
 	}
 }
 
@@ -68,7 +69,10 @@ func TestDifferencesInPublicTreesAreDocumented(t *testing.T) {
 	t.Logf("%d Repositories, %d PipelineRuns of Pipelines-as-Code, %d events compared, %d equal",
 		got.Repositories.Total, len(runs), got.Events.Compared, got.Events.Equal)
 	for _, finding := range got.Findings {
-		if finding.Topic != "pipeline" {
+		if finding.Kind == "differs" && finding.Topic != "pipeline" {
+			t.Errorf("the settings of the release: %s: %s", finding.Says, strings.Join(finding.Objects, ", "))
+		}
+		if finding.Kind != "differs" || finding.Topic != "pipeline" {
 			continue
 		}
 		t.Logf("%s (%s): %d", finding.Says, finding.Page, len(finding.Objects))
@@ -171,6 +175,23 @@ func migrate(t *testing.T, clones string, repositories []any, runs []pipelinev1.
 	return got
 }
 
+// released returns the ConfigMap of the release, in which nothing is inlined.
+func released(t *testing.T) any {
+	t.Helper()
+	file := filepath.Join(
+		moduleDir(t, "github.com/openshift-pipelines/pipelines-as-code"),
+		"config/302-pac-configmap.yaml",
+	)
+	var configMap struct {
+		Data map[string]string `json:"data"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, file)), &configMap); err != nil {
+		t.Fatal(err)
+	}
+	configMap.Data["remote-tasks"] = "false"
+	return configMap
+}
+
 // surveyed is an API server of a cluster with Pipelines-as-Code. It returns a kubeconfig.
 func surveyed(t *testing.T, repositories []any, runs []pipelinev1.PipelineRun) string {
 	t.Helper()
@@ -207,9 +228,7 @@ func surveyed(t *testing.T, repositories []any, runs []pipelinev1.PipelineRun) s
 		"/api/v1/namespaces/tekton-pipelines/configmaps/pipelines-info": map[string]any{
 			"data": map[string]string{"version": "v1.6.0"},
 		},
-		"/api/v1/namespaces/pipelines-as-code/configmaps/pipelines-as-code": map[string]any{
-			"data": map[string]string{"remote-tasks": "false"},
-		},
+		"/api/v1/namespaces/pipelines-as-code/configmaps/pipelines-as-code":     released(t),
 		"/api/v1/namespaces/pipelines-as-code/secrets/pipelines-as-code-secret": secret,
 		"/apis/apps/v1/deployments":                       list("apps/v1", "DeploymentList", []any{deployment}),
 		"/apis/rbac.authorization.k8s.io/v1/rolebindings": list("rbac.authorization.k8s.io/v1", "RoleBindingList", nil),
@@ -222,12 +241,16 @@ func surveyed(t *testing.T, repositories []any, runs []pipelinev1.PipelineRun) s
 		),
 		"/apis/tekton.dev/v1/pipelineruns": list("meta.k8s.io/v1", "PartialObjectMetadataList", metadata),
 	}
+	answers["/api/v1/namespaces/plumbline/configmaps/plumbline"] = http.StatusNotFound
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		answer := answers[r.URL.Path]
 		if answer == nil {
 			t.Errorf("plumb reads %s", r.URL.Path)
-			w.WriteHeader(http.StatusNotFound)
+			answer = http.StatusNotFound
+		}
+		if status, is := answer.(int); is {
+			w.WriteHeader(status)
 			return
 		}
 		_ = json.NewEncoder(w).Encode(answer)

@@ -152,7 +152,7 @@ func (w *planner) checkRecorded() error {
 		)
 	case w.given("payload") && !w.given("headers"):
 		return errors.New(
-			"--payload needs --headers: they say which service it is of and what it is about; the page of the delivery shows both",
+			"--payload needs --headers: the headers say which Git service sent it, and for which event; the page of the delivery shows both",
 		)
 	case w.given("headers") && !w.given("payload"):
 		return errors.New("--headers needs --payload: the page of the delivery shows both")

@@ -73,7 +73,7 @@ const migrateNamespaceLong = `Moves namespaces from Pipelines-as-Code to Plumbli
 
 It changes serve-namespaces in ConfigMap plumbline, waits until Plumbline has claimed the URLs of the namespaces'
 Repositories, or released them, and prints what became of each. Pipelines-as-Code finishes its own runs; they are listed.
-It also lists the GitLab projects whose webhooks are to be changed.`
+It also lists the repositories with webhooks of their own, which are to be changed.`
 
 const migrateNamespaceExample = `  plumb migrate namespace team-a team-b        # move two
   plumb migrate namespace team-a --wait        # and wait for the runs of Pipelines-as-Code

@@ -58,7 +58,8 @@ func (p Process) migratePlan() *cobra.Command {
 	flags.StringVar(&f.survey.Namespace, "pac-namespace", "", "`namespace` of Pipelines-as-Code (default: look for it)")
 	flags.StringVar(&f.survey.Clones, "clones", "", "`directory` with clones of the repositories")
 	flags.BoolVar(&f.survey.Remote, "remote", false, "read repositories without a clone from their Git services")
-	flags.StringVar(&f.survey.GitHubURL, "github-url", "https://github.com", "`URL` of the GitHub of the App")
+	flags.StringVar(&f.survey.GitHubURL, "github-url", "",
+		"`URL` of the GitHub of the App (default: github-url of Plumbline's ConfigMap, or https://github.com)")
 	flags.IntVar(&f.survey.Events, "events", lastEvents, "how many of the last events of each Repository are compared")
 	f.define(c)
 	flags.StringVarP(&f.output, "output", "o", outputText, "`form` of the answer: text, markdown, json")
@@ -88,7 +89,7 @@ func (p Process) runMigratePlan(ctx context.Context, f *migratePlanFlags) error 
 		return err
 	}
 	o := f.survey
-	o.Version, o.Requirements = p.Version, checker.Versions()
+	o.Version, o.Requirements, o.System, o.ConfigMap = p.Version, checker.Versions(), f.system, f.configMap
 	if o.Clones != "" && !filepath.IsAbs(o.Clones) {
 		o.Clones = filepath.Join(p.Dir, o.Clones)
 	}

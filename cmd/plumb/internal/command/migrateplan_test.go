@@ -29,15 +29,23 @@ func TestMigratePlanExample(t *testing.T) {
 type moved struct {
 	Blocked      bool
 	Repositories struct{ Total, Unchanged, Blocked int }
-	Events       struct {
-		Compared, Equal int
-		NotCompared     []struct{ Why string }
-	}
-	Findings []struct {
+	Events       struct{ Compared, Equal int }
+	Findings     []struct {
 		Kind, Topic, Says, Page string
 		Objects                 []string
 	}
 	MissingRights []string
+}
+
+// of returns the findings of a kind, one a line: what it says, the objects, the page.
+func (m moved) of(kind string) string {
+	var lines []string
+	for _, f := range m.Findings {
+		if f.Kind == kind {
+			lines = append(lines, f.Says+" ["+strings.Join(f.Objects, ", ")+"] "+f.Page)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 func migratePlan(t *testing.T, kubeconfig string, args ...string) (moved, answer) {
@@ -55,7 +63,7 @@ func migratePlan(t *testing.T, kubeconfig string, args ...string) (moved, answer
 func TestMigratePlanComparesPipelines(t *testing.T) {
 	other := map[string]string{
 		".tekton/build.yaml": run("build", "on-event: push"),
-		".tekton/docs.yaml":  run("docs", `on-cel-expression: "event =="`),
+		".tekton/docs.yaml":  run("docs", `on-event: "[push, pull_request]"`, `on-target-branch: "[]"`),
 		".tekton/lint.yaml":  run("lint", "on-event: pull_request", "on-target-branch: main"),
 		".tekton/body.yaml":  run("body", `on-cel-expression: body.action == "opened"`),
 		".tekton/push.yaml":  run("push", "on-event: push", "on-target-branch: main"),
@@ -64,7 +72,7 @@ func TestMigratePlanComparesPipelines(t *testing.T) {
 	got, _ := migratePlan(t, movingCluster(t, objects), "--clones", dir)
 	found := map[string]string{}
 	for _, f := range got.Findings {
-		if f.Topic == "pipeline" {
+		if f.Topic == "pipeline" && f.Kind == "differs" {
 			for _, object := range f.Objects {
 				found[object[strings.LastIndex(object, " ")+1:]] += f.Says + " (" + f.Page + "); "
 			}
@@ -80,8 +88,33 @@ func TestMigratePlanComparesPipelines(t *testing.T) {
 			t.Errorf("%s: %q, want %q", pipeline, found[pipeline], want)
 		}
 	}
-	if found["body"] != "" || got.Events.Compared != 2 || got.Events.Equal != 0 || len(got.Events.NotCompared) != 2 {
+	if found["body"] != "" || got.Events.Compared != 2 || got.Events.Equal != 0 {
 		t.Errorf("body: %q; events: %+v", found["body"], got.Events)
+	}
+	for _, says := range []string{
+		"the event is a comment, whose text is not recorded [team-a/app]",
+		"a decision depends on what the PipelineRuns do not say: reading the payload: the payload is not known here [team-a/app at ",
+	} {
+		if !strings.Contains(got.of("not compared"), says) {
+			t.Errorf("not compared: %s, want %q", got.of("not compared"), says)
+		}
+	}
+}
+
+// PipelineRuns do not record the labels and the title of a pull request.
+func TestMigratePlanKnowsWhatIsNotRecorded(t *testing.T) {
+	files := movingFiles()
+	files[".tekton/build.yaml"] = run("build", "on-event: pull_request", "on-target-branch: main", "on-label: ready")
+	files[".tekton/docs.yaml"] = run("docs", `on-cel-expression: event_title == "A pull request"`)
+	dir, objects := movingClone(t, files)
+	got, _ := migratePlan(t, movingCluster(t, objects), "--clones", dir)
+	if differs := got.of("differs"); strings.Contains(differs, ": docs") || strings.Count(differs, ": build") != 1 {
+		t.Errorf("differs: %s, want build of the push", differs)
+	}
+	for _, name := range []string{": build]", ": docs]"} {
+		if !strings.Contains(got.of("not compared"), name) {
+			t.Errorf("not compared: %s", got.of("not compared"))
+		}
 	}
 }
 
@@ -117,52 +150,19 @@ func TestMigratePlanNamesMissingRights(t *testing.T) {
 	}
 }
 
-// A cluster that is too old, a Repository of a service that is not served and a token without an
-// App block the move.
-func TestMigratePlanBlocks(t *testing.T) {
-	_, objects := movingClone(t, movingFiles())
-	first, _, _ := strings.Cut(objects, "\n---\napiVersion: rbac")
-	first = strings.NewReplacer("many", `"5"`).Replace(first)
-	const repository = "\n---\napiVersion: pipelinesascode.tekton.dev/v1alpha1\nkind: Repository\n" +
-		"metadata: {name: app, namespace: team}\nspec: "
-	run := func(more string) string {
-		return "\n---\napiVersion: tekton.dev/v1\nkind: PipelineRun\nmetadata: {name: r, namespace: team, annotations: " +
-			"{pipelinesascode.tekton.dev/repository: app, pipelinesascode.tekton.dev/event-type: push, " + more + "}}"
-	}
-	for name, test := range map[string]struct{ objects, version, says string }{
-		"Kubernetes": {"", "v1.27.0", "Kubernetes is v1.27.0, older than"},
-		"a service of the last PipelineRun": {
-			repository + "{url: 'https://git.example.com/a/b'}" + run("pipelinesascode.tekton.dev/git-provider: gitea"), "",
-			"its Git service, gitea, is not served",
-		},
-		"the App's Secret": {repository + "{url: 'https://github.com/a/b'}", "", ""},
-		"a URL":            {repository + "{url: 'git@github.com:a/b'}", "", "its url cannot be served"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cluster := first + test.objects
-			if test.says == "" {
-				cluster = strings.Replace(cluster, "webhook.secret: shared", "none: shared", 1)
-				test.says = "the Secret of the GitHub App has no key webhook.secret"
-			}
-			file := answering(t, movingCluster(t, cluster), func(r *http.Request) (int, string) {
-				if test.version != "" && r.URL.Path == "/version" {
-					return http.StatusOK, fmt.Sprintf(`{"gitVersion": %q}`, test.version)
-				}
-				return 0, ""
-			})
-			got, answered := migratePlan(t, file)
-			if !got.Blocked || answered.code != exitAuthor || !strings.Contains(answered.out, test.says) {
-				t.Errorf("exit %d: %s", answered.code, answered.shown)
-			}
-		})
-	}
-}
-
 // Without Pipelines-as-Code there is nothing to move.
 func TestMigratePlanNeedsPipelinesAsCode(t *testing.T) {
-	got := plumb(t.Context(), t.TempDir(), "", "migrate", "plan", "--kubeconfig", movingCluster(t, "kind: Nothing"))
-	if got.code != exitTool || !strings.Contains(got.said, "no controller of Pipelines-as-Code was found") {
-		t.Errorf("exit %d: %s", got.code, got.said)
+	cluster := movingCluster(t, "kind: Nothing")
+	for _, file := range []string{cluster, answering(t, cluster, func(r *http.Request) (int, string) {
+		if strings.Contains(r.URL.Path, "/configmaps/") {
+			return refusedBy(r)
+		}
+		return 0, ""
+	})} {
+		got := plumb(t.Context(), t.TempDir(), "", "migrate", "plan", "--kubeconfig", file)
+		if got.code != exitTool || !strings.Contains(got.said, "no controller of Pipelines-as-Code was found") {
+			t.Errorf("exit %d: %s%s", got.code, got.said, got.out)
+		}
 	}
 }
 

@@ -15,13 +15,15 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/onboard"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
 const createLong = `Creates a Repository, so that Plumbline runs the pipelines of a Git repository in a namespace.
 
-For a project of a GitLab it also creates a Secret with the access token, after GitLab has accepted it, and with the
-webhook's secret token. plumb webhook add then adds the webhook. What exists already stays.`
+With an access token, for GitLab or for GitHub without an App, it also creates a Secret with the token, after the Git
+service has accepted it, and with the webhook's secret. plumb webhook add then adds the webhook. What exists already
+stays.`
 
 const createExample = `  plumb create repository --url https://github.com/acme/app --namespace team-a
   plumb create repository --url https://gitlab.com/acme/app --namespace team-a --token-file token.txt
@@ -58,20 +60,12 @@ func (p Process) createRepository() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.URL, "url", "", "web `URL` of the repository (required)")
 	f.namespaceFlag(c)
-	flags.StringVar(
-		&f.service,
-		"provider",
-		"",
-		"Git `service`: github or gitlab (default: gitlab with a token or if the host's name says so)",
-	)
+	flags.StringVar(&f.service, "provider", "",
+		"Git `service`: github or gitlab (default: as the host's name says; else gitlab with a token, and github without)")
 	flags.StringVar(&f.GitLabURL, "gitlab-url", "", "`URL` of a GitLab that is not at the root of the host")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with GitLab's access token, - for standard input")
-	flags.StringVar(
-		&f.webhookFile,
-		"webhook-secret-file",
-		"",
-		"`file` with the webhook's secret token (default: generated)",
-	)
+	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the access token, - for standard input")
+	flags.StringVar(&f.webhookFile, "webhook-secret-file", "",
+		"`file` with the webhook's secret token (default: generated)")
 	f.define(c)
 	return c
 }
@@ -80,17 +74,16 @@ func (p Process) createRepository() *cobra.Command {
 func (f *onboardFlags) provider() error {
 	if f.service == "" {
 		u, err := url.Parse(f.URL)
-		f.GitLab = f.tokenFile != "" || f.GitLabURL != "" || err == nil && strings.Contains(u.Hostname(), "gitlab")
+		named := func(service string) bool { return err == nil && strings.Contains(u.Hostname(), service) }
+		f.GitLab = f.GitLabURL != "" || named(gitlab.Name) || f.tokenFile != "" && !named(github.Name)
 		return nil
 	}
 	f.GitLab = f.service == gitlab.Name
-	if f.service != gitlab.Name && f.service != "github" {
+	switch {
+	case f.service != gitlab.Name && f.service != github.Name:
 		return fmt.Errorf("--provider %q is none of %s", f.service, strings.Join(delivery.Names(), ", "))
-	}
-	if !f.GitLab && cmp.Or(f.tokenFile, f.webhookFile, f.GitLabURL) != "" {
-		return errors.New(
-			"a token, a webhook secret and --gitlab-url are for GitLab: the credentials for GitHub are those of the App",
-		)
+	case !f.GitLab && f.GitLabURL != "":
+		return errors.New("--gitlab-url is for GitLab, and --provider is github")
 	}
 	return nil
 }
@@ -137,17 +130,17 @@ func (p Process) runCreate(ctx context.Context, f *onboardFlags) error {
 	return nil
 }
 
-const webhookAddLong = `Adds the webhook of a GitLab project, or corrects its triggers and its secret token. It may be
-repeated.
+const webhookAddLong = `Adds the webhook of a GitLab project, or of a GitHub repository that no App serves, or corrects
+its events and its secret. It may be repeated.
 
-The secret token is the one in the Repository's Secret; if there is none, one is generated and stored. GitLab lets only
-Maintainers set a webhook: if the Repository's own token is a Developer's, give another one with --token-file. That one
-is not stored.`
+The secret is the one in the Repository's Secret; if there is none, one is generated and stored. At GitLab only
+Maintainers may set a webhook, at GitHub only users with the role Admin. If the Repository's own token may not, give
+another one with --token-file. That one is not stored.`
 
 func (p Process) webhookAdd() *cobra.Command {
 	f := &onboardFlags{}
 	c := &cobra.Command{
-		Use: "add NAME", Short: "Add the webhook of a GitLab project", Long: webhookAddLong, Args: repositoryArg,
+		Use: "add NAME", Short: "Add the webhook of a repository", Long: webhookAddLong, Args: repositoryArg,
 		Example: "  plumb webhook add app --namespace team-a --webhook-url https://hooks.example.com/",
 		RunE: func(c *cobra.Command, args []string) error {
 			token, err := p.secretFrom("token-file", f.tokenFile)
@@ -159,10 +152,7 @@ func (p Process) webhookAdd() *cobra.Command {
 				return err
 			}
 			hook := onboard.Webhook{
-				Namespace: cmp.Or(
-					f.Namespace,
-					cluster.Namespace,
-				),
+				Namespace: cmp.Or(f.Namespace, cluster.Namespace),
 				Name:      args[0],
 				URL:       f.webhookURL,
 				System:    f.system,
@@ -177,20 +167,20 @@ func (p Process) webhookAdd() *cobra.Command {
 	c.Flags().
 		StringVar(&f.webhookURL, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (default: webhook-url of the ConfigMap)")
 	c.Flags().
-		StringVar(&f.tokenFile, "token-file", "", "`file` with a Maintainer's token, - for standard input (default: the Repository's)")
+		StringVar(&f.tokenFile, "token-file", "", "`file` with a token that may set webhooks, - for standard input (default: the Repository's)")
 	f.define(c)
 	return c
 }
 
-const updateLong = `Stores a new access token in the Secret of a GitLab project's Repository. GitLab must accept
-the token first: it sees the project, has the scope api, and its role is Developer or Maintainer. Otherwise the Secret
-keeps the old one.`
+const updateLong = `Stores a new access token in the Secret of a Repository. The Git service must accept the token
+first: at GitLab it sees the project, has the scope api, and its role is Developer or Maintainer; at GitHub it sees the
+repository, and its user has write access. Otherwise the Secret keeps the old one.`
 
 func (p Process) webhookUpdateToken() *cobra.Command {
 	f := &onboardFlags{}
 	c := &cobra.Command{
 		Use:     "update-token NAME",
-		Short:   "Replace the access token of a GitLab project",
+		Short:   "Replace the access token of a Repository",
 		Long:    updateLong,
 		Args:    repositoryArg,
 		Example: "  plumb webhook update-token app --namespace team-a --token-file token.txt",

@@ -127,7 +127,7 @@ func TestRefused(t *testing.T) {
 			args: []string{"--payload=payload.json", "--headers=gitlab.txt"}, want: "are not those of one delivery of GitLab",
 		},
 		"headers of no service": {
-			args: []string{"--payload=payload.json", "--headers=config.yaml"}, want: "of no Git service that Plumbline serves",
+			args: []string{"--payload=payload.json", "--headers=config.yaml"}, want: "not from a Git service that Plumbline serves",
 		},
 		"no .tekton": {
 			prepare: func(r *scratch.Repo) { r.Remove(".tekton") }, want: "plumb: there is no .tekton in ",

@@ -82,9 +82,9 @@ func TestRecordedRefuses(t *testing.T) {
 		},
 		"headers of another service": {
 			push, "X-Gitea-Event: push\nX-Gitea-Event-Type: push\nX-GitHub-Event: push",
-			"of no Git service that Plumbline serves: GitHub's have X-GitHub-Event",
+			"not from a Git service that Plumbline serves: GitHub's have X-GitHub-Event",
 		},
-		"headers of a browser":         {push, "Accept: */*", "of no Git service that Plumbline serves"},
+		"headers of a browser":         {push, "Accept: */*", "not from a Git service that Plumbline serves"},
 		"a payload of another service": {gitlabPush, githubPage, "not those of one delivery of GitHub"},
 		"the other way round":          {push, gitlabObject, "not those of one delivery of GitLab"},
 		"a payload of another event": {

@@ -65,10 +65,8 @@ func (f *Finish) newConcluder(ctx context.Context, found *pac.Installation) (*co
 		return nil, kube.Failed("listing the Repositories", err)
 	}
 	c := &concluder{settings: settings, repositories: map[string]*pacv1alpha1.Repository{}}
-	known := cache.NewIndexer(
-		cache.MetaNamespaceKeyFunc,
-		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-	)
+	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for i := range list.Items {
 		repository := &list.Items[i]
 		c.repositories[repository.Namespace+"/"+repository.Name] = repository
@@ -143,9 +141,7 @@ func (c *concluder) conclude(ctx context.Context, run *pipelinev1.PipelineRun, r
 // eventOf returns an event that has only the end of a run left to report. It is not stored. Users
 // of the namespace can change the run's annotations, so the Repository, and the claim of its URL,
 // decide where it is reported.
-func (c *concluder) eventOf(
-	run *pipelinev1.PipelineRun, result *v1alpha1.Result,
-) (*v1alpha1.GitEvent, error) {
+func (c *concluder) eventOf(run *pipelinev1.PipelineRun, result *v1alpha1.Result) (*v1alpha1.GitEvent, error) {
 	said := run.Annotations
 	name := run.Namespace + "/" + said[pipelinesascode.Repository]
 	repository := c.repositories[name]

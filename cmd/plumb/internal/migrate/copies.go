@@ -67,9 +67,7 @@ func (s *Start) missing(ctx context.Context, found *pac.Installation, cm *corev1
 // changedKeys returns the keys of PaC's ConfigMap whose values differ from what Plumbline does
 // without them.
 func (s *Start) changedKeys(
-	ctx context.Context,
-	found *pac.Installation,
-	own *corev1.ConfigMap,
+	ctx context.Context, found *pac.Installation, own *corev1.ConfigMap,
 ) (map[string]*string, error) {
 	what := fmt.Sprintf("ConfigMap %s/%s", found.Namespace, found.ConfigMap)
 	theirs, err := s.Cluster.Kube.CoreV1().ConfigMaps(found.Namespace).Get(ctx, found.ConfigMap, metav1.GetOptions{})
@@ -104,10 +102,7 @@ func (s *Start) changedKeys(
 // secret returns a Secret of PaC as it is to be created in Plumbline's namespace, nil if Plumbline
 // has one or PaC has none. Without keys, all keys are copied.
 func (s *Start) secret(
-	ctx context.Context,
-	found *pac.Installation,
-	theirs, own string,
-	keys ...string,
+	ctx context.Context, found *pac.Installation, theirs, own string, keys ...string,
 ) (*corev1.Secret, error) {
 	here := fmt.Sprintf("Secret %s/%s", s.Namespace, own)
 	_, err := s.Cluster.Kube.CoreV1().Secrets(s.Namespace).Get(ctx, own, metav1.GetOptions{})
@@ -143,8 +138,7 @@ func (s *Start) globalRepository(ctx context.Context, found *pac.Installation) (
 		{Namespace: s.Namespace, Name: s.Global}, {Namespace: found.Namespace, Name: found.Global},
 	} {
 		what := fmt.Sprintf("Repository %s/%s", at.Namespace, at.Name)
-		known, err := s.Cluster.Own.PipelinesascodeV1alpha1().
-			Repositories(at.Namespace).
+		known, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(at.Namespace).
 			Get(ctx, at.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
@@ -154,9 +148,9 @@ func (s *Start) globalRepository(ctx context.Context, found *pac.Installation) (
 			s.say("%s exists already and stays", what)
 			return nil, nil
 		default:
-			return &pacv1alpha1.Repository{
-				ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global, Labels: known.Labels}, Spec: known.Spec,
-			}, nil
+			// Without its labels: a GitOps tool that tracks objects by a label would delete the copy.
+			own := metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Global}
+			return &pacv1alpha1.Repository{ObjectMeta: own, Spec: known.Spec}, nil
 		}
 	}
 	return nil, nil

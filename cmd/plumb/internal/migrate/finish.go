@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	pipelinev1 "github.com/tektoncd/pipeline/pkg/apis/pipeline/v1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -26,14 +26,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
 
-const (
-	// finalizer is what PaC's watcher adds to PipelineRuns. Without the watcher they cannot be
-	// deleted.
-	finalizer = pipelinesascode.GroupName + "/finalizer"
-	// leftWebhook is PaC's webhook configuration. It fails closed: without PaC no Repository can be
-	// changed.
-	leftWebhook = "validation.pipelinesascode.tekton.dev"
-)
+// finalizer is what PaC's watcher adds to PipelineRuns. Without the watcher they cannot be deleted.
+const finalizer = pipelinesascode.GroupName + "/finalizer"
 
 // Finish ends a migration: PaC is not needed any more, and nothing of it stays.
 type Finish struct {
@@ -75,7 +69,8 @@ func (f *Finish) Run(ctx context.Context) error {
 	}
 	if running := found.Running(); len(running) > 0 {
 		return fmt.Errorf("nothing of Pipelines-as-Code is needed any more, and it runs in namespace %s (%s): stop it, "+
-			"then run this command again. To stop it: %s", found.Namespace, strings.Join(running, ", "), found.HowToStop())
+			"then run this command again. All webhooks must lead to Plumbline before: plumb migrate namespace --all lists those "+
+			"of single repositories. To stop it: %s", found.Namespace, strings.Join(running, ", "), found.HowToStop())
 	}
 	if err := f.podsEnd(ctx, found); err != nil {
 		return err
@@ -99,7 +94,6 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 	if err != nil {
 		return err
 	}
-	settings, err := config.New(cm.Data)
 	if cm.Data[keyPaC] == "" {
 		if len(found.Running()) > 0 {
 			return fmt.Errorf(
@@ -109,10 +103,17 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 		}
 		return nil
 	}
+	return f.nothingLeft(ctx, cm)
+}
+
+// nothingLeft returns an error that lists the namespaces that are left to PaC by ConfigMap
+// plumbline.
+func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error {
+	settings, err := config.New(cm.Data)
 	if settings.Namespaces.Broken != "" {
-		return fmt.Errorf("ConfigMap %s/%s: %w", f.Namespace, f.ConfigMap, err)
+		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.ConfigMap, err)
 	}
-	repositories, err := (&Namespaces{Migration: f.Migration}).repositories(ctx)
+	repositories, err := (&Namespaces{Migration: *m}).repositories(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 		return fmt.Errorf("Pipelines-as-Code still serves these namespaces: %s. Move them with plumb migrate namespace --all",
 			strings.Join(names, ", "))
 	}
-	claims, err := f.claims(ctx)
+	claims, err := m.claims(ctx)
 	if err != nil {
 		return err
 	}
@@ -167,11 +168,10 @@ func (f *Finish) rights(found *pac.Installation, left *leftovers) []authorizatio
 	runs := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tekton.dev", Resource: "pipelineruns"}
 	get := runs
 	get.Verb = "get"
-	const admission = "admissionregistration.k8s.io"
 	all := []authorizationv1.ResourceAttributes{
 		runs, get,
 		{Verb: "patch", Resource: "configmaps", Namespace: f.Namespace, Name: f.ConfigMap},
-		{Verb: "delete", Group: admission, Resource: "validatingwebhookconfigurations", Name: leftWebhook},
+		{Verb: "delete", Group: admissionv1.GroupName, Resource: "validatingwebhookconfigurations", Name: pacWebhookConfig},
 	}
 	if len(left.namespaces) == 0 {
 		return all
@@ -230,20 +230,6 @@ func (f *Finish) podsEnd(ctx context.Context, found *pac.Installation) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// deleteWebhook deletes PaC's webhook configuration.
-func (f *Finish) deleteWebhook(ctx context.Context) error {
-	err := f.Cluster.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().
-		Delete(ctx, leftWebhook, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return kube.Failed("deleting ValidatingWebhookConfiguration "+leftWebhook, err)
-	}
-	f.say("Deleted ValidatingWebhookConfiguration %s, which would refuse every Repository", leftWebhook)
 	return nil
 }
 

@@ -3,21 +3,13 @@
 package migrate
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 )
@@ -60,8 +52,7 @@ func guardPolicy() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.Validat
 
 // guarded reports whether the policy exists.
 func (o *Operator) guarded(ctx context.Context) (bool, error) {
-	_, err := o.Cluster.Kube.AdmissionregistrationV1().
-		ValidatingAdmissionPolicies().
+	_, err := o.Cluster.Kube.AdmissionregistrationV1().ValidatingAdmissionPolicies().
 		Get(ctx, guardName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -120,69 +111,4 @@ func (o *Operator) unguard(ctx context.Context) error {
 		return kube.Failed("deleting ValidatingAdmissionPolicy "+guardName, err)
 	}
 	return nil
-}
-
-// backUp writes all Repositories to the file. One that an earlier call has written is replaced only
-// if all its Repositories are there.
-func (o *Operator) backUp(s *operated) error {
-	earlier, err := readBackup(o.Backup)
-	if err != nil {
-		return err
-	}
-	if err := o.missing(earlier, s); err != nil {
-		return err
-	}
-	list := unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List"}}
-	for i := range s.items {
-		item := *s.items[i].DeepCopy()
-		item.SetResourceVersion("") // kubectl create refuses one
-		item.SetManagedFields(nil)
-		list.Items = append(list.Items, item)
-	}
-	data, err := yaml.Marshal(list.UnstructuredContent())
-	if err == nil {
-		err = replaceFile(o.Backup, data)
-	}
-	if err != nil {
-		return fmt.Errorf("writing the backup: %w", err)
-	}
-	o.say("All %d Repositories are in the file %s", len(s.items), o.Backup)
-	return nil
-}
-
-// readBackup returns the Repositories of a file, none if there is no file.
-func readBackup(file string) (map[types.UID]types.NamespacedName, error) {
-	data, err := os.ReadFile(file) // #nosec G304 -- the user names it
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var list struct {
-		Items []metav1.PartialObjectMetadata
-	}
-	if err == nil {
-		err = yaml.Unmarshal(data, &list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the backup of an earlier call: %w: move %s away, or name another file with --backup",
-			err, file)
-	}
-	all := map[types.UID]types.NamespacedName{}
-	for _, item := range list.Items {
-		all[item.UID] = types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
-	}
-	return all, nil
-}
-
-// replaceFile writes a file, so that a process that is killed leaves the old or the new one.
-func replaceFile(name string, data []byte) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	_, err = bytes.NewReader(data).WriteTo(file)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), name)
 }

@@ -52,11 +52,8 @@ func (m *Migration) awaitRuns(ctx context.Context, runs []*pipelinev1.PipelineRu
 	})
 	if wait.Interrupted(err) && len(runs) > 0 {
 		m.list("Not finished", runs)
-		return fmt.Errorf(
-			"%d runs of Pipelines-as-Code have not finished after %s: run the command again",
-			len(runs),
-			m.Timeout,
-		)
+		return fmt.Errorf("%d runs of Pipelines-as-Code have not finished after %s: run the command again",
+			len(runs), m.Timeout)
 	}
 	if err == nil {
 		m.say("All runs of Pipelines-as-Code have finished.")
@@ -64,22 +61,29 @@ func (m *Migration) awaitRuns(ctx context.Context, runs []*pipelinev1.PipelineRu
 	return err
 }
 
-// hooks says which webhooks of GitLab projects are to be changed. Only a user with a token may read
-// where they lead.
+// hooks says which repositories have webhooks of their own, which are to be changed. Only a user
+// with a token may read where they lead.
 func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository) {
 	first := true
 	for _, name := range n.Names {
 		for _, repository := range repositories[name] {
-			if git := repository.Spec.GitProvider; git == nil || git.Type != gitlab.Name {
+			git, page := repository.Spec.GitProvider, "/-/hooks"
+			switch {
+			case git == nil:
+				continue
+			case git.Type == gitlab.Name:
+			case repository.OnGitHub() && git.Secret != nil:
+				page = "/settings/hooks"
+			default:
 				continue
 			}
 			if first {
-				n.say("Change the URL of these GitLab projects' webhooks to %s, if they lead to Pipelines-as-Code. "+
+				n.say("Change the URL of these repositories' webhooks to %s, if they lead to Pipelines-as-Code. "+
 					"Until then it serves their events.", receiverURL(cm))
 			}
 			first = false
-			n.say("  %s/-/hooks (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
-				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), repository.Name, name)
+			n.say("  %s%s (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
+				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), page, repository.Name, name)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func newLeft(t *testing.T, key ...string) *left {
 		theirs,
 		hook,
 		token,
-		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: leftWebhook}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: pacWebhookConfig}},
 	)
 	for _, name := range []string{pac.ControllerName, pac.WatcherName, pac.WebhookName} {
 		stopped := deployment(pacNS, name)

@@ -32,12 +32,6 @@ const (
 	definitionName = "repositories." + pipelinesascode.GroupName
 )
 
-// The platforms of a TektonConfig.
-const (
-	openShift  = "openshift"
-	kubernetes = "kubernetes"
-)
-
 func ofOperator(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: operatorGroup, Version: "v1alpha1", Resource: resource}
 }
@@ -53,35 +47,25 @@ func repositories() schema.GroupVersionResource {
 // operated is what a cluster has of PaC and of the operator.
 type operated struct {
 	definition *unstructured.Unstructured
-	// config is the TektonConfig, nil if there is none. It has the settings of PaC for a platform.
-	config   *unstructured.Unstructured
-	platform string
-	enabled  bool
+	// config is the TektonConfig, nil if there is none. platforms are those for which it has
+	// settings of PaC: openshift or kubernetes, or both after an upgrade of the operator.
+	config    *unstructured.Unstructured
+	platforms []string
+	enabled   bool
 	// pac identifies the OpenShiftPipelinesAsCode, sets are the TektonInstallerSets that it owns.
-	pac  types.UID
-	sets []string
-	// items are the Repositories, repositories their identities.
-	items        []unstructured.Unstructured
-	repositories map[types.UID]types.NamespacedName
+	pac          types.UID
+	sets         []string
+	repositories []unstructured.Unstructured
 }
 
-// errNoDefinition is returned if there are no Repositories to keep.
-var errNoDefinition = errors.New("this cluster has no CustomResourceDefinition " + definitionName)
-
-// read reads the cluster.
+// read reads the cluster. It reads the definition after what writes the owner references of the
+// definition: when this is gone, the owner references are those that stay.
 func (m *Migration) read(ctx context.Context) (*operated, error) {
-	s := &operated{repositories: map[types.UID]types.NamespacedName{}}
+	s := &operated{}
 	var err error
-	if s.definition, err = m.object(ctx, definitions(), definitionName); err != nil {
-		return nil, err
-	}
-	if s.definition == nil {
-		return nil, errNoDefinition
-	}
 	if s.config, err = m.object(ctx, ofOperator("tektonconfigs"), configName); err != nil {
 		return nil, err
 	}
-	s.choosePlatform()
 	pac, err := m.object(ctx, ofOperator("openshiftpipelinesascodes"), pacName)
 	if err != nil {
 		return nil, err
@@ -89,47 +73,73 @@ func (m *Migration) read(ctx context.Context) (*operated, error) {
 	if pac != nil {
 		s.pac = pac.GetUID()
 	}
-	sets, err := m.objects(ctx, ofOperator("tektoninstallersets"))
+	s.readSettings()
+	installed, err := m.objects(ctx, ofOperator("tektoninstallersets"))
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range sets {
+	for _, set := range installed {
 		ofPaC := func(owner metav1.OwnerReference) bool { return owner.Kind == pacKind }
 		if slices.ContainsFunc(set.GetOwnerReferences(), ofPaC) {
 			s.sets = append(s.sets, set.GetName())
 		}
 	}
-	if s.items, err = m.objects(ctx, repositories()); err != nil {
+	if s.definition, err = m.object(ctx, definitions(), definitionName); err != nil {
 		return nil, err
 	}
-	for _, r := range s.items {
-		s.repositories[r.GetUID()] = types.NamespacedName{Namespace: r.GetNamespace(), Name: r.GetName()}
+	if s.definition == nil {
+		return nil, errors.New("this cluster has no CustomResourceDefinition " + definitionName)
 	}
-	return s, nil
+	s.repositories, err = m.objects(ctx, repositories())
+	return s, err
 }
 
-// choosePlatform finds the settings of PaC. An operator that has defaulted a TektonConfig has
-// written them.
-func (s *operated) choosePlatform() {
-	s.platform = kubernetes
+// readSettings reads whether PaC is on. An operator that has defaulted a TektonConfig has written
+// the settings of its platform. One that does not know PaC writes none.
+func (s *operated) readSettings() {
 	if s.config == nil {
 		return
 	}
-	for _, platform := range []string{kubernetes, openShift} {
-		_, found, _ := unstructured.NestedMap(s.config.Object, "spec", "platforms", platform, "pipelinesAsCode")
+	for _, platform := range []string{"openshift", "kubernetes"} {
+		settings, found, _ := unstructured.NestedMap(s.config.Object, "spec", "platforms", platform, "pipelinesAsCode")
 		if found {
-			s.platform = platform
+			enable, set := settings["enable"].(bool)
+			s.platforms, s.enabled = append(s.platforms, platform), s.enabled || enable || !set
 		}
 	}
-	enabled, found, _ := unstructured.NestedBool(
-		s.config.Object,
-		"spec",
-		"platforms",
-		s.platform,
-		"pipelinesAsCode",
-		"enable",
-	)
-	s.enabled = enabled || !found // the operator's default
+	if len(s.platforms) == 0 {
+		s.platforms, s.enabled = []string{"kubernetes"}, s.pac != ""
+	}
+}
+
+// setting says which fields turn PaC on or off.
+func (s *operated) setting(on bool) string {
+	var fields []string
+	for _, platform := range s.platforms {
+		fields = append(fields, fmt.Sprintf("spec.platforms.%s.pipelinesAsCode.enable: %t", platform, on))
+	}
+	return fmt.Sprintf("set %s in TektonConfig %s", strings.Join(fields, " and "), configName)
+}
+
+// left returns what the operator has not deleted yet. It deletes what belongs to a
+// TektonInstallerSet before the TektonInstallerSet itself.
+func (s *operated) left() (left []string) {
+	if s.pac != "" {
+		left = append(left, pacKind+" "+pacName)
+	}
+	for _, set := range s.sets {
+		left = append(left, "TektonInstallerSet "+set)
+	}
+	return left
+}
+
+// names returns the names of the Repositories.
+func (s *operated) names() (names []types.NamespacedName) {
+	for i := range s.repositories {
+		r := &s.repositories[i]
+		names = append(names, types.NamespacedName{Namespace: r.GetNamespace(), Name: r.GetName()})
+	}
+	return names
 }
 
 // target returns the namespace of PaC.
@@ -150,9 +160,7 @@ func (s *operated) owners() []metav1.OwnerReference {
 
 // object reads an object without a namespace, nil if there is none.
 func (m *Migration) object(
-	ctx context.Context,
-	of schema.GroupVersionResource,
-	name string,
+	ctx context.Context, of schema.GroupVersionResource, name string,
 ) (*unstructured.Unstructured, error) {
 	object, err := m.Cluster.Dynamic.Resource(of).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) { // also if the kind is not served
@@ -166,8 +174,7 @@ func (m *Migration) object(
 
 // objects reads all objects of a kind in pages; none if the kind is not served.
 func (m *Migration) objects(
-	ctx context.Context,
-	of schema.GroupVersionResource,
+	ctx context.Context, of schema.GroupVersionResource,
 ) (all []unstructured.Unstructured, err error) {
 	const page = 500
 	options := metav1.ListOptions{Limit: page}
@@ -184,48 +191,6 @@ func (m *Migration) objects(
 			return all, nil
 		}
 	}
-}
-
-// kept reads the cluster again. It returns an error if a Repository of before is gone.
-func (o *Operator) kept(ctx context.Context, before *operated) (*operated, error) {
-	now, err := o.read(ctx)
-	switch {
-	case err != nil:
-		return now, err
-	case now.definition.GetUID() != before.definition.GetUID() || now.definition.GetDeletionTimestamp() != nil:
-		return now, fmt.Errorf(
-			"CustomResourceDefinition %s was deleted, and all Repositories with it. %s",
-			definitionName,
-			o.restore(),
-		)
-	}
-	return now, o.missing(before.repositories, now)
-}
-
-func (o *Operator) still(ctx context.Context, before *operated) error {
-	_, err := o.kept(ctx, before)
-	return err
-}
-
-// missing returns an error that names Repositories that do not exist any more.
-func (o *Operator) missing(wanted map[types.UID]types.NamespacedName, now *operated) error {
-	const shown = 5
-	var gone []string
-	for uid, r := range wanted {
-		if _, there := now.repositories[uid]; !there {
-			gone = append(gone, r.String())
-		}
-	}
-	if len(gone) == 0 {
-		return nil
-	}
-	slices.Sort(gone)
-	return fmt.Errorf("%d Repositories are gone, among them %s. %s If they were deleted on purpose, move the file away",
-		len(gone), strings.Join(gone[:min(shown, len(gone))], ", "), o.restore())
-}
-
-func (o *Operator) restore() string {
-	return "The backup is " + o.Backup + ": kubectl create -f " + o.Backup + "."
 }
 
 // release removes owner references of the operator from the definition. On the way back those of
@@ -260,19 +225,35 @@ func (o *Operator) release(ctx context.Context, s *operated) error {
 
 // enable turns PaC on or off in the TektonConfig.
 func (o *Operator) enable(ctx context.Context, s *operated, on bool) error {
+	if s.config == nil && s.pac == "" && !on {
+		return nil // the user has deleted it
+	}
 	if s.config == nil {
 		return fmt.Errorf("there is no TektonConfig %s, which turns Pipelines-as-Code on and off: "+
 			"kubectl delete openshiftpipelinesascode %s", configName, pacName)
 	}
-	field := fmt.Sprintf("spec.platforms.%s.pipelinesAsCode.enable", s.platform)
-	patch := fmt.Sprintf(`{"spec":{"platforms":{%q:{"pipelinesAsCode":{"enable":%t}}}}}`, s.platform, on)
-	_, err := o.Cluster.Dynamic.Resource(ofOperator("tektonconfigs")).
-		Patch(ctx, configName, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil {
-		return kube.Failed(fmt.Sprintf("setting %s in TektonConfig %s", field, configName), err)
+	platforms := map[string]any{}
+	for _, platform := range s.platforms {
+		platforms[platform] = map[string]any{"pipelinesAsCode": map[string]any{"enable": on}}
 	}
-	o.say("%s is %t in TektonConfig %s", field, on, configName)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"platforms": platforms}})
+	if err != nil {
+		return err
+	}
+	_, err = o.Cluster.Dynamic.Resource(ofOperator("tektonconfigs")).
+		Patch(ctx, configName, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return kube.Failed("trying to "+s.setting(on), err)
+	}
+	o.say("TektonConfig %s turns Pipelines-as-Code %s", configName, onOrOff(on))
 	return nil
+}
+
+func onOrOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
 }
 
 // operatorRights are those that turning PaC off or on needs.

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
-	"github.com/plumbline-ci/plumbline/pkg/config"
 )
 
 // Operator turns PaC off where the Tekton operator has installed it, and on again.
@@ -43,11 +41,16 @@ func (o *Operator) Run(ctx context.Context) error {
 	if err := o.check(ctx, s); err != nil {
 		return err
 	}
+	guarded, err := o.guarded(ctx)
+	if err != nil {
+		return err
+	}
 	done, err := o.done(ctx, s)
 	if err != nil {
 		return err
 	}
 	switch {
+	case guarded: // an earlier call was interrupted
 	case done:
 		o.finished(s)
 		return nil
@@ -55,7 +58,8 @@ func (o *Operator) Run(ctx context.Context) error {
 		return errors.New(
 			"no Tekton operator manages Pipelines-as-Code in this cluster: there is no TektonConfig " + configName,
 		)
-	case !o.Apply:
+	}
+	if !o.Apply {
 		o.describe(s)
 		return nil
 	}
@@ -63,11 +67,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		return err
 	}
 	if err := o.turn(ctx, s); err != nil {
-		return fmt.Errorf(
-			"%w\nCall the command again. Until it succeeds, ValidatingAdmissionPolicy %s keeps the Repositories",
-			err,
-			guardName,
-		)
+		return err
 	}
 	o.finished(s)
 	return nil
@@ -85,10 +85,15 @@ func (o *Operator) turn(ctx context.Context, s *operated) error {
 	if o.Back {
 		change = o.on
 	}
-	if err := change(ctx, s); err != nil {
-		return err
+	err := change(ctx, s)
+	if err == nil {
+		err = o.unguard(ctx)
 	}
-	return o.unguard(ctx)
+	if err != nil {
+		return fmt.Errorf("%w\nCall the command again. Until it succeeds, ValidatingAdmissionPolicy %s keeps the Repositories",
+			err, guardName)
+	}
+	return nil
 }
 
 // off turns PaC off and waits until the operator has deleted what it had installed.
@@ -105,22 +110,24 @@ func (o *Operator) off(ctx context.Context, s *operated) error {
 	}
 	o.say("Waiting until the operator has deleted Pipelines-as-Code ...")
 	now := s
-	err := o.until(ctx, func(ctx context.Context) (gone bool, err error) {
-		if now, err = o.kept(ctx, s); err != nil {
+	err := o.until(ctx, func(ctx context.Context) (bool, error) {
+		read, err := o.kept(ctx, s)
+		if err != nil {
 			return false, err
 		}
+		now = read
 		// The operator may have added the owner reference again before it read enable: false.
 		if err := o.release(ctx, now); err != nil {
 			return false, err
 		}
-		left, err := o.left(ctx, now)
-		return len(left) == 0 && len(now.owners()) == 0, err
+		return len(now.left()) == 0 && len(now.owners()) == 0, nil
 	})
-	if err != nil {
-		left, _ := o.left(ctx, now)
-		return stillThere(err, left)
+	if left := now.left(); errors.Is(err, context.DeadlineExceeded) && len(left) > 0 {
+		return fmt.Errorf("the operator has not deleted %s in time: read its log. "+
+			"If another program writes TektonConfig %s, for example GitOps, turn Pipelines-as-Code off there",
+			strings.Join(left, ", "), configName)
 	}
-	return o.deleteWebhook(ctx)
+	return err
 }
 
 // on turns PaC on and waits until the operator has installed it.
@@ -147,15 +154,13 @@ func (o *Operator) on(ctx context.Context, s *operated) error {
 
 // done reports whether nothing is left to do.
 func (o *Operator) done(ctx context.Context, s *operated) (bool, error) {
-	guarded, err := o.guarded(ctx)
-	if guarded || err != nil || s.enabled != o.Back {
-		return false, err
-	}
-	if o.Back {
+	switch {
+	case s.enabled != o.Back:
+		return false, nil
+	case o.Back:
 		return o.installed(ctx, s)
 	}
-	left, err := o.left(ctx, s)
-	return len(left) == 0 && len(s.owners()) == 0, err
+	return len(s.left()) == 0 && len(s.owners()) == 0, nil
 }
 
 // installed reports whether the operator owns the definition, and PaC runs.
@@ -166,45 +171,6 @@ func (o *Operator) installed(ctx context.Context, s *operated) (bool, error) {
 	}
 	found, err := pac.Find(ctx, o.Cluster.Kube)
 	return found.Stopped() == "", err
-}
-
-// left returns what the operator has not deleted yet.
-func (o *Operator) left(ctx context.Context, s *operated) (left []string, err error) {
-	if s.pac != "" {
-		left = append(left, "OpenShiftPipelinesAsCode "+pacName)
-	}
-	for _, set := range s.sets {
-		left = append(left, "TektonInstallerSet "+set)
-	}
-	found, err := pac.Find(ctx, o.Cluster.Kube)
-	if err == nil && found != nil && found.Operated() {
-		left = append(left, "the Deployments of Pipelines-as-Code in namespace "+found.Namespace)
-	}
-	return left, err
-}
-
-func stillThere(err error, left []string) error {
-	if !errors.Is(err, context.DeadlineExceeded) || len(left) == 0 {
-		return err
-	}
-	return fmt.Errorf("the operator has not deleted %s in time: read its log. "+
-		"If another program writes TektonConfig %s, for example GitOps, turn Pipelines-as-Code off there",
-		strings.Join(left, ", "), configName)
-}
-
-// deleteWebhook deletes the webhook of PaC, which would refuse every Repository without a pod.
-func (o *Operator) deleteWebhook(ctx context.Context) error {
-	if found, err := pac.Find(ctx, o.Cluster.Kube); found != nil || err != nil {
-		return err // another PaC, which the operator does not manage
-	}
-	const name = "validation.pipelinesascode.tekton.dev"
-	err := o.Cluster.Kube.AdmissionregistrationV1().
-		ValidatingWebhookConfigurations().
-		Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return kube.Failed("deleting ValidatingWebhookConfiguration "+name, err)
-	}
-	return nil
 }
 
 // check returns an error if turning PaC off or on would lose deliveries or run them twice.
@@ -224,33 +190,38 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 			`  kubectl -n %[1]s patch configmap %[2]s --type=merge -p '{"data":{"%[3]s":"http://%[4]s.%[5]s.svc.cluster.local:8080"}}'`,
 			o.Namespace, o.ConfigMap, keyPaC, pac.ControllerName, s.target())
 	}
-	if o.Back || url == "" {
+	if o.Back {
+		return o.namesFree(ctx, s.target())
+	}
+	if url == "" {
 		return nil
 	}
-	return o.allMoved(s, cm)
+	return o.nothingLeft(ctx, cm)
 }
 
-// allMoved returns an error if Pipelines-as-Code still serves a namespace with Repositories.
-func (o *Operator) allMoved(s *operated, cm *corev1.ConfigMap) error {
-	settings, _ := config.New(cm.Data)
-	var unmoved []string
-	for _, r := range s.repositories {
-		if r.Namespace != o.Namespace && r.Namespace != s.target() && !settings.Namespaces.Serve(r.Namespace) {
-			unmoved = append(unmoved, r.Namespace)
-		}
-	}
-	if len(unmoved) == 0 {
+// namesFree returns an error if an alias for PaC's Service exists (config/optional/
+// pipelines-as-code-names.yaml): the operator would leave it an alias, so that PaC's address led
+// back to Plumbline.
+func (o *Operator) namesFree(ctx context.Context, namespace string) error {
+	service, err := o.Cluster.Kube.CoreV1().Services(namespace).Get(ctx, pac.ControllerName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	slices.Sort(unmoved)
-	return fmt.Errorf("Pipelines-as-Code still serves namespaces with Repositories: %s. "+
-		"Move each one first: plumb migrate namespace NAMESPACE", strings.Join(slices.Compact(unmoved), ", "))
+	if err != nil {
+		return kube.Failed(fmt.Sprintf("reading Service %s/%s", namespace, pac.ControllerName), err)
+	}
+	if service.Labels["app.kubernetes.io/part-of"] != "plumbline" {
+		return nil
+	}
+	return fmt.Errorf("Service %[1]s/%[2]s is an alias that leads to Plumbline: with Helm, set pipelinesAsCode.service.enabled "+
+		"and pipelinesAsCode.info.enabled to false. Otherwise: kubectl -n %[1]s delete service/%[2]s configmap/pipelines-as-code-info",
+		namespace, pac.ControllerName)
 }
 
 // describe says what Run would do.
 func (o *Operator) describe(s *operated) {
 	o.say("The Tekton operator manages Pipelines-as-Code in this cluster. It is turned %s in TektonConfig %s.",
-		map[bool]string{true: "on", false: "off"}[s.enabled], configName)
+		onOrOff(s.enabled), configName)
 	for _, owner := range s.owners() {
 		o.say("%s %s owns CustomResourceDefinition %s: if it is deleted, all %d Repositories are deleted with it.",
 			owner.Kind, owner.Name, definitionName, len(s.repositories))
@@ -260,16 +231,12 @@ func (o *Operator) describe(s *operated) {
 		"create ValidatingAdmissionPolicy " + guardName + ", which refuses to delete the CustomResourceDefinition, " +
 			"and wait until the API server enforces it",
 		"remove the owner references of the operator from CustomResourceDefinition " + definitionName,
-		fmt.Sprintf("set spec.platforms.%s.pipelinesAsCode.enable: false in TektonConfig %s", s.platform, configName),
+		s.setting(false),
 		"wait until the operator has deleted Pipelines-as-Code. It also deletes its ConfigMap, Service and Route",
 		"delete the policy",
 	}
 	if o.Back {
-		steps[2] = fmt.Sprintf(
-			"set spec.platforms.%s.pipelinesAsCode.enable: true in TektonConfig %s",
-			s.platform,
-			configName,
-		)
+		steps[2] = s.setting(true)
 		steps[3] = "wait until the operator has installed Pipelines-as-Code. It replaces the CustomResourceDefinition"
 		steps = append(steps[:4], steps[5])
 	}

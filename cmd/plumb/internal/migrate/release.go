@@ -29,6 +29,7 @@ func (f *Finish) release(ctx context.Context, found *pac.Installation) error {
 	if err != nil {
 		return err
 	}
+	f.say("%d PipelineRuns have something of Pipelines-as-Code. Removing it ...", len(left)) // some 50 a second
 	concluded, released, failed := 0, 0, 0
 	var wait time.Duration
 	for _, run := range left {
@@ -100,10 +101,8 @@ func (f *Finish) releaseRun(ctx context.Context, run *pipelinev1.PipelineRun, cl
 	err := f.update(ctx, run, func(run *pipelinev1.PipelineRun) (map[string]any, error) {
 		metadata := map[string]any{}
 		if finalized(run) {
-			metadata["finalizers"] = slices.DeleteFunc(
-				slices.Clone(run.Finalizers),
-				func(name string) bool { return name == finalizer },
-			)
+			metadata["finalizers"] = slices.DeleteFunc(slices.Clone(run.Finalizers),
+				func(name string) bool { return name == finalizer })
 		}
 		if closed {
 			state := map[string]string{pipelinesascode.State: pipelinesascode.StateCompleted}

@@ -15,10 +15,8 @@ import (
 
 // entries splits serve-namespaces.
 func entries(value string) []string {
-	return strings.FieldsFunc(
-		value,
-		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r' },
-	)
+	return strings.FieldsFunc(value,
+		func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\t' || r == '\r' })
 }
 
 // edit returns serve-namespaces after the move.

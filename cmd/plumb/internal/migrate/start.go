@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,8 +81,8 @@ func (s *Start) servesNone(ctx context.Context, cm *corev1.ConfigMap) error {
 	}
 	for _, claim := range claims {
 		if owner := claim.Spec.Repository; claim.Status.ReleasedAt == nil && owner.Namespace != s.Namespace {
-			return fmt.Errorf("Plumbline serves Repositories already, for example %s/%s, and this command would give all of "+
-				"them to Pipelines-as-Code. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
+			return fmt.Errorf("the Repositories that Plumbline serves would all return to Pipelines-as-Code, for example "+
+				"%s/%s. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
 		}
 	}
 	return nil
@@ -89,10 +90,8 @@ func (s *Start) servesNone(ctx context.Context, cm *corev1.ConfigMap) error {
 
 // begin sets the keys of the migration.
 func (s *Start) begin(ctx context.Context, cm *corev1.ConfigMap, missing copies) error {
-	changed, err := s.change(
-		ctx,
-		func(cm *corev1.ConfigMap) (map[string]*string, error) { return s.keys(cm, missing.keys) },
-	)
+	changed, err := s.change(ctx,
+		func(cm *corev1.ConfigMap) (map[string]*string, error) { return s.keys(cm, missing.keys) })
 	switch {
 	case err != nil:
 		return err
@@ -125,9 +124,7 @@ func (s *Start) check(ctx context.Context, found *pac.Installation) (err error) 
 			return err
 		}
 	}
-	if u, err := url.Parse(
-		s.URL,
-	); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
+	if u, err := url.Parse(s.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" ||
 		u.User != nil {
 		return errors.New("--pac-url is not a URL that begins with http:// or https://, without a user or password")
 	}
@@ -194,6 +191,11 @@ func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	all := []authorizationv1.ResourceAttributes{
 		{Verb: "patch", Resource: "configmaps", Namespace: s.Namespace, Name: s.ConfigMap},
 	}
+	for _, verb := range []string{"get", "update"} {
+		all = append(all, authorizationv1.ResourceAttributes{
+			Verb: verb, Group: admissionv1.GroupName, Resource: "validatingwebhookconfigurations", Name: pacWebhookConfig,
+		})
+	}
 	if len(m.secrets) > 0 {
 		all = append(all, authorizationv1.ResourceAttributes{Verb: "create", Resource: "secrets", Namespace: s.Namespace})
 	}
@@ -205,8 +207,12 @@ func (s *Start) rights(m copies) []authorizationv1.ResourceAttributes {
 	return all
 }
 
-// copy creates what is missing. Objects that another call has created meanwhile stay.
+// copy creates what is missing, in the namespace that PaC's webhook no longer checks. Objects that
+// another call has created meanwhile stay.
 func (s *Start) copy(ctx context.Context, m copies) error {
+	if err := s.exempt(ctx); err != nil {
+		return err
+	}
 	for _, secret := range m.secrets {
 		what := fmt.Sprintf("Secret %s/%s", secret.Namespace, secret.Name)
 		_, err := s.Cluster.Kube.CoreV1().Secrets(s.Namespace).Create(ctx, secret, metav1.CreateOptions{})
@@ -217,8 +223,7 @@ func (s *Start) copy(ctx context.Context, m copies) error {
 	}
 	if m.global != nil {
 		what := fmt.Sprintf("Repository %s/%s", s.Namespace, m.global.Name)
-		_, err := s.Cluster.Own.PipelinesascodeV1alpha1().
-			Repositories(s.Namespace).
+		_, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(s.Namespace).
 			Create(ctx, m.global, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return kube.Failed("creating "+what, err)
@@ -235,5 +240,5 @@ Next:
   1. Set the webhook URL of the GitHub App to %s
      This is needed once. Plumbline forwards the deliveries of namespaces that have not moved.
   2. Move a namespace: plumb migrate namespace NAMESPACE
-     It also says which webhooks of GitLab projects are to be changed.`, receiverURL(cm))
+     It also says which repositories have webhooks of their own, which are to be changed.`, receiverURL(cm))
 }

@@ -3,15 +3,19 @@
 package migrate
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
@@ -61,6 +65,7 @@ func theirs() []runtime.Object {
 
 func globalRepository() *pacv1alpha1.Repository {
 	global := repository(pacNS, "pipelines-as-code", "")
+	global.Labels = map[string]string{"app.kubernetes.io/instance": "argo-cd"}
 	global.Spec.GitProvider = &pacv1alpha1.GitProvider{
 		Type: "gitlab", Secret: &pacv1alpha1.Secret{Name: "gitlab"}, WebhookSecret: &pacv1alpha1.Secret{Name: "gitlab"},
 	}
@@ -88,7 +93,7 @@ func TestStartCopiesWhatPlumblineLacks(t *testing.T) {
 	copied, err := e.own.PipelinesascodeV1alpha1().
 		Repositories(system).
 		Get(t.Context(), "pipelines-as-code", metav1.GetOptions{})
-	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" {
+	if err != nil || cmp.Diff(globalRepository().Spec, copied.Spec) != "" || len(copied.Labels) > 0 {
 		t.Errorf("%v: the global Repository is %+v", err, copied)
 	}
 	if _, err := e.kube.CoreV1().Secrets(system).Get(t.Context(), "gitlab", metav1.GetOptions{}); err != nil {
@@ -168,7 +173,7 @@ func TestStartRefuses(t *testing.T) {
 			if err := e.own.Tracker().Add(claim(app("team-a"))); err != nil {
 				e.Fatal(err)
 			}
-		}, "serves Repositories already, for example team-a/app"},
+		}, "would all return to Pipelines-as-Code, for example team-a/app"},
 		"missing rights": {func(e *env) {
 			e.put(theirs()...)
 			e.allow("create secrets", "patch configmaps")
@@ -214,5 +219,39 @@ func TestStartContinues(t *testing.T) {
 	e.set("pipelines-as-code-url", pacURL, "serve-namespaces", "plumbline, team-a")
 	if err := e.start(); err != nil || len(e.writes()) > 0 {
 		t.Errorf("%v; changed %v", err, e.writes())
+	}
+}
+
+// PaC's webhook refuses a Repository without a URL outside of PaC's own namespace (v0.49.0,
+// pkg/webhook/validation.go).
+func TestStartCopiesGlobalRepositoryPastPaCsWebhook(t *testing.T) {
+	e := newEnv(t, globalRepository())
+	e.put(append(theirs(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "validation.pipelinesascode.tekton.dev"},
+		Webhooks:   []admissionv1.ValidatingWebhook{{Name: "validation.pipelinesascode.tekton.dev"}},
+	})...)
+	e.own.PrependReactor("create", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		configs := e.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+		config, err := configs.Get(t.Context(), "validation.pipelinesascode.tekton.dev", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		selector, err := metav1.LabelSelectorAsSelector(config.Webhooks[0].NamespaceSelector)
+		if config.Webhooks[0].NamespaceSelector == nil {
+			selector = labels.Everything()
+		}
+		if err != nil || selector.Matches(labels.Set{corev1.LabelMetadataName: a.GetNamespace()}) {
+			return true, nil, errors.New("admission webhook denied the request: URL must be set")
+		}
+		return false, nil, nil
+	})
+	if err := e.start(); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Repository plumbline/pipelines-as-code was created", "it does not check namespace plumbline")
+	e.kube.ClearActions()
+	e.own.ClearActions()
+	if err := e.start(); err != nil || len(e.writes()) > 0 {
+		t.Errorf("again: %v, changed %v", err, e.writes())
 	}
 }

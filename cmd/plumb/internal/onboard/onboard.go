@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package onboard makes a Git repository known to Plumbline: its Repository, its Secret and, at a
-// GitLab, its webhook.
+// Package onboard makes a Git repository known to Plumbline: its Repository, and, unless a GitHub
+// App serves it, its Secret and its webhook.
 package onboard
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider/github"
 	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
@@ -35,8 +36,8 @@ type Repository struct {
 	// of the URL's host.
 	GitLab    bool
 	GitLabURL string
-	// Token is GitLab's; if it is empty, that of the global Repository is used. Without a
-	// WebhookSecret one is generated.
+	// Token is that of the Git service; if it is empty, that of the global Repository is used, or
+	// the GitHub App. Without a WebhookSecret one is generated.
 	Token, WebhookSecret string
 }
 
@@ -82,7 +83,7 @@ func (r *Repository) Create(ctx context.Context, c *kube.Cluster, say func(forma
 		if err != nil {
 			return err
 		}
-		say("GitLab accepts the token: %s", role)
+		say("The Git service accepts the token: %s", role)
 		if err := secretOf(object).create(ctx, c, r.Token, r.WebhookSecret, say); err != nil {
 			return err
 		}
@@ -109,10 +110,8 @@ func (r *Repository) createObject(
 	}
 	if !v1alpha1.SameURL(known.Spec.URL, object.Spec.URL) ||
 		!reflect.DeepEqual(known.Spec.GitProvider, object.Spec.GitProvider) {
-		return fmt.Errorf(
-			"%s exists with another url or git_provider: choose another name, or change it with kubectl edit",
-			what,
-		)
+		return fmt.Errorf("%s exists with another url or git_provider: choose another name, or change it with kubectl edit",
+			what)
 	}
 	say("%s exists already and stays", what)
 	return nil
@@ -150,12 +149,16 @@ func (r *Repository) object() *pacv1alpha1.Repository {
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.Namespace, Name: r.Name},
 		Spec:       pacv1alpha1.RepositorySpec{URL: r.URL},
 	}
-	if !r.GitLab {
+	service := github.Name
+	switch {
+	case r.GitLab:
+		service = gitlab.Name
+	case r.Token == "": // the App serves it
 		return object
 	}
-	object.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: gitlab.Name, URL: r.GitLabURL}
+	object.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: service, URL: r.GitLabURL}
 	if r.Token != "" {
-		secret := pacv1alpha1.Secret{Name: r.Name + "-gitlab"}
+		secret := pacv1alpha1.Secret{Name: r.Name + "-" + service}
 		object.Spec.GitProvider.Secret, object.Spec.GitProvider.WebhookSecret = &secret, secret.DeepCopy()
 	}
 	return object

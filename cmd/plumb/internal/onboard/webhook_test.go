@@ -191,13 +191,13 @@ func TestWebhookAddFindsItsWebhookAmongMany(t *testing.T) {
 	}
 }
 
-func TestCommandsForGitLabRefuseOtherRepositories(t *testing.T) {
+func TestCommandsForWebhooksRefuseOtherRepositories(t *testing.T) {
 	e := newEnv(t)
 	e.must(
 		(&Repository{Namespace: team, Name: "hub", URL: "https://github.com/acme/app"}).Create(t.Context(), e.cluster, e.say),
 	)
 	e.must((&Repository{Namespace: team, Name: "shared", URL: e.web, GitLab: true}).Create(t.Context(), e.cluster, e.say))
-	for name, want := range map[string]string{"hub": "no project of a GitLab", "shared": "global Repository", "none": "not found"} {
+	for name, want := range map[string]string{"hub": "a GitHub App has one webhook", "shared": "global Repository", "none": "not found"} {
 		e.refuses(Webhook{Namespace: team, Name: name, URL: hookURL}.Add(t.Context(), e.cluster, e.say), want)
 	}
 }

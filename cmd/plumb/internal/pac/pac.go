@@ -45,14 +45,19 @@ type Controller struct {
 	Operator bool `json:"operator,omitempty"`
 	// Global is the name of the global Repository.
 	Global string `json:"-"`
+	// Network are the variables of its environment without which it may reach no Git service.
+	Network []string `json:"-"`
 }
 
 // ControllerOf returns the controller that a Deployment is.
 func ControllerOf(d *appsv1.Deployment) (Controller, bool) {
-	env := map[string]string{}
+	env, network := map[string]string{}, []string(nil)
 	for _, container := range d.Spec.Template.Spec.Containers {
 		for _, variable := range container.Env {
 			env[variable.Name] = variable.Value
+			if isNetwork(variable.Name) && variable.Value != "" && !slices.Contains(network, variable.Name) {
+				network = append(network, variable.Name)
+			}
 		}
 	}
 	labelled := d.Labels["app.kubernetes.io/part-of"] == "pipelines-as-code" &&
@@ -66,7 +71,13 @@ func ControllerOf(d *appsv1.Deployment) (Controller, bool) {
 		Secret:    cmp.Or(env["PAC_CONTROLLER_SECRET"], defaultSecret),
 		Global:    cmp.Or(env["PAC_CONTROLLER_GLOBAL_REPOSITORY"], defaultName),
 		Operator:  operated(d),
+		Network:   network,
 	}, true
+}
+
+func isNetwork(variable string) bool {
+	return slices.Contains(
+		[]string{"HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR"}, strings.ToUpper(variable))
 }
 
 // operated reports whether the Tekton operator owns a Deployment, and so restores its replicas.

@@ -114,7 +114,7 @@ func names(r Request) (*template.Scope, error) {
 	return template.New(facts)
 }
 
-// withSecrets plans with the values of a cluster. They are not shown.
+// withSecrets plans with the values of the cluster's Secrets, and hides them in the result.
 func withSecrets(ctx context.Context, r Request, in plan.Input) (*Result, error) {
 	l := newLocal(r)
 	known := map[string]string{} // what to show, by value

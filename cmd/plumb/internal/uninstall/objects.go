@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
@@ -47,6 +48,8 @@ type group struct {
 	schema.GroupVersionResource
 	// everywhere includes objects of other namespaces that are bound to this installation.
 	everywhere bool
+	// name is that of the only object, which is in another namespace; empty for all names.
+	name string
 	// selects reports whether an object is one of this installation; nil for the label.
 	selects func(*unstructured.Unstructured) bool
 }
@@ -121,22 +124,38 @@ func (u *Uninstaller) objects(ctx context.Context, others []string) ([]object, e
 	if len(others) > 0 {
 		return all, nil
 	}
-	roles := group{
-		GroupVersionResource: schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"},
-		everywhere:           true,
-	}
-	found, err := u.find(ctx, roles)
-	if err != nil {
-		return nil, err
+	for _, g := range ofCluster() {
+		found, err := u.find(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
 	}
 	crds, err := u.definitions(ctx)
-	return append(append(all, found...), crds...), err
+	return append(all, crds...), err
+}
+
+// ofCluster lists what all installations in the cluster share: ClusterRoles, and the names of
+// Pipelines-as-Code in its namespace (config/optional/pipelines-as-code-names.yaml).
+func ofCluster() []group {
+	const service, info = "pipelines-as-code-controller", "pipelines-as-code-info"
+	kind := func(of, resource, name string) group {
+		return group{GroupVersionResource: schema.GroupVersionResource{Group: of, Version: "v1", Resource: resource},
+			everywhere: true, name: name}
+	}
+	return []group{
+		kind("", "services", service), kind("", "configmaps", info), kind(rbac, "rolebindings", info),
+		kind(rbac, "roles", info), kind(rbac, "clusterroles", ""),
+	}
 }
 
 func (u *Uninstaller) find(ctx context.Context, g group) ([]object, error) {
 	options := metav1.ListOptions{}
 	if g.selects == nil {
 		options.LabelSelector = partOf
+	}
+	if g.name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, g.name).String()
 	}
 	namespace := u.Namespace
 	if g.everywhere {
@@ -152,7 +171,8 @@ func (u *Uninstaller) find(ctx context.Context, g group) ([]object, error) {
 	var all []object
 	for i := range list.Items {
 		item := &list.Items[i]
-		if g.selects == nil || g.selects(item) {
+		elsewhere := item.GetName() == g.name && item.GetNamespace() != u.Namespace
+		if (g.name == "" || elsewhere) && (g.selects == nil || g.selects(item)) {
 			all = append(all, object{g.GroupVersionResource, item.GetNamespace(), item.GetName()})
 		}
 	}
@@ -191,8 +211,7 @@ func (u *Uninstaller) delete(ctx context.Context, o object) error {
 // others returns the namespaces of other installations in the cluster.
 func (u *Uninstaller) others(ctx context.Context) ([]string, error) {
 	selector := "app.kubernetes.io/name=" + string(preflight.Controller)
-	list, err := u.Cluster.Kube.AppsV1().
-		Deployments(metav1.NamespaceAll).
+	list, err := u.Cluster.Kube.AppsV1().Deployments(metav1.NamespaceAll).
 		List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, kube.Failed("looking for other installations", err)

@@ -99,17 +99,12 @@ func (u *Uninstaller) describe(pending []Pending, objects []object, release stri
 				settled = append(settled, p)
 			}
 		}
-		u.list(
-			"Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
-			settled,
-		)
+		u.list("Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
+			settled)
 	}
 	if release != "" {
-		u.say(
-			"Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
-			u.Namespace,
-			release,
-		)
+		u.say("Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
+			u.Namespace, release)
 		return
 	}
 	u.say("Deleted, in this order:")
@@ -130,7 +125,7 @@ func (u *Uninstaller) keeps(others []string) {
 			other)
 	}
 	u.say("  PipelineRuns, with the Secrets of those that have not finished")
-	u.say("  the GitHub App and the webhooks of GitLab projects: delete them at the Git service")
+	u.say("  the GitHub App and the webhooks of repositories: delete them at the Git service")
 }
 
 // remove closes checks and deletes the objects.

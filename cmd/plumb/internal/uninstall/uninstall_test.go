@@ -81,8 +81,7 @@ func newEnv(t *testing.T, deployments []runtime.Object, events ...runtime.Object
 	t.Helper()
 	e := &env{T: t, kube: kubefake.NewSimpleClientset(deployments...), own: ownfake.NewSimpleClientset(events...)}
 	lists := map[schema.GroupVersionResource]string{definitions(): "CustomResourceDefinitionList"}
-	lists[schema.GroupVersionResource{Group: rbac, Version: "v1", Resource: "clusterroles"}] = "ClusterRoleList"
-	for _, g := range e.groups(nil) {
+	for _, g := range append(e.groups(nil), ofCluster()...) {
 		lists[g.GroupVersionResource] = strings.ToUpper(g.Resource) + "List"
 	}
 	foreign := thing("v1", "ConfigMap", system, "theirs")

@@ -166,7 +166,8 @@ type CommentSettings struct {
 	// reports results with checks. Without an App, the comments have the tasks and logs of results,
 	// which are commit statuses. Unless it is "disable_all", errors in the files of .tekton are
 	// listed in one comment on the pull request. "on_failure" (not in Pipelines-as-Code) also lists
-	// the failed pipelines of a pull request in one comment. Commands are answered in any case.
+	// the failed pipelines of a pull request in one comment; without an App, it writes only the
+	// comments of failed pipelines instead. Commands are answered in any case.
 	// +optional
 	// +kubebuilder:validation:Enum="";disable_all;update;on_failure
 	CommentStrategy string `json:"comment_strategy,omitempty"`

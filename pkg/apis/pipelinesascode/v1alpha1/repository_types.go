@@ -150,7 +150,7 @@ type Params struct {
 // RepositoryStatus reports whether Plumbline serves events of the URL, and which runs have slots if
 // there is a concurrency_limit.
 type RepositoryStatus struct {
-	// Status has the conditions URL and Credentials, aggregated in Ready.
+	// Status has the conditions. Ready sums up URL and Credentials.
 	duckv1.Status `json:",inline"`
 	// How many runs have a slot: the sum over queues. It is absent without a concurrency_limit.
 	// +optional

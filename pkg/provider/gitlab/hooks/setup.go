@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -124,7 +123,7 @@ func (l *Log) Put(ctx context.Context, address, secret string) (created bool, er
 func (l *Log) oldest(ctx context.Context, address string) (id int64, err error) {
 	known, err := l.Hooks(ctx)
 	for _, h := range known {
-		if sameAddress(h.URL, address) && (id == 0 || h.ID < id) {
+		if provider.SameAddress(h.URL, address) && (id == 0 || h.ID < id) {
 			id = h.ID
 		}
 	}
@@ -171,12 +170,3 @@ func (l *Log) remove(ctx context.Context, id int64) error {
 
 // hookPath returns the path of a webhook in GitLab's API.
 func (l *Log) hookPath(id int64) string { return fmt.Sprintf("%s/hooks/%d", l.path, id) }
-
-// sameAddress reports whether two URLs lead to the same place.
-func sameAddress(a, b string) bool {
-	left, err := url.Parse(a)
-	right, err2 := url.Parse(b)
-	return err == nil && err2 == nil && strings.EqualFold(left.Scheme, right.Scheme) &&
-		provider.Host(left) == provider.Host(right) &&
-		strings.TrimRight(left.Path, "/") == strings.TrimRight(right.Path, "/") && left.RawQuery == right.RawQuery
-}

@@ -15,8 +15,8 @@ import (
 // did not run.
 const maxDecisions = 20
 
-// Shrink leaves the stub of an event: what redeliveries are compared with, and what tells people
-// its outcome. late is true if another process may still create a secret of the event.
+// Shrink removes from an event all but what redeliveries are compared with, and what shows its
+// outcome. late is true if another process may still create a secret of the event.
 func Shrink(event *v1alpha1.GitEvent, now time.Time, late bool) {
 	Summarize(event)
 	settled := metav1.NewTime(now)

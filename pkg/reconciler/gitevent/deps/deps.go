@@ -87,9 +87,11 @@ type Process struct {
 
 // Times are the durations that tests shorten.
 type Times struct {
-	// OperatorRetry is how long a fault waits that an operator must fix; 0 is fault.OperatorRetry.
+	// OperatorRetry is how soon the controller retries what an operator must fix; 0 means
+	// fault.OperatorRetry.
 	OperatorRetry time.Duration
-	// CredentialLook is how often the Secrets are read that events wait for; 0 is credentials.Look.
+	// CredentialLook is how often the controller reads the Secrets that events wait for; 0 means
+	// credentials.Look.
 	CredentialLook time.Duration
 	// LateReports is how long after a takeover another process's post may take effect; 0 is
 	// report.LateReports.

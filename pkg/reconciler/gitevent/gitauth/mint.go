@@ -211,7 +211,7 @@ func (u *unplaced) put(at place, token provider.Token, until time.Time) {
 	u.tokens.Put(at, waiting{token, until})
 }
 
-// placed forgets the tokens of a secret that has one of them now.
+// placed forgets the tokens that were minted for a Secret, because the Secret has one of them now.
 func (u *unplaced) placed(event types.UID, secret string) {
 	u.tokens.DeleteFunc(func(at place) bool { return at.event == event && at.secret == secret })
 }

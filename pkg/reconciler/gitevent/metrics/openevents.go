@@ -242,8 +242,8 @@ func lastEnd(s *v1alpha1.GitEventStatus, created time.Time) time.Time {
 	return last
 }
 
-// endOf returns when a run finished, otherwise if its result does not say so because it was refused
-// or deleted.
+// endOf returns when a run finished. A run that was refused or deleted has no such time: endOf then
+// returns its argument.
 func endOf(run *v1alpha1.Run, otherwise time.Time) time.Time {
 	if run.Result == nil || run.Result.CompletedAt == nil {
 		return otherwise

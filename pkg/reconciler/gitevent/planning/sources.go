@@ -75,8 +75,8 @@ func (s *Step) access(a *attempt.Attempt, client *provider.Client) *Access {
 	}
 }
 
-// missing returns 0 if something that the Git service does not show is accepted as missing, else
-// the time until it must be read again.
+// missing returns when to read something again that the Git service does not show; 0 if it is
+// missing for good.
 func (q answers) missing(address string) time.Duration {
 	if q.step.NotFound.confirmed(q.a.Event.Name+" "+address, q.a.Clock.Now()) {
 		return 0

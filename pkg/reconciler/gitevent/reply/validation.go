@@ -19,8 +19,8 @@ type problems struct {
 	*comment
 	// strategy reports whether the Repository's comment_strategy asks for the comment.
 	strategy func(string) bool
-	// has reports whether an event has such a problem, and lists whether the comment about some
-	// events, which newest has returned, lists any.
+	// has reports whether an event has such a problem. lists reports whether the comment about
+	// events that newest has returned lists one.
 	has   func(event *v1alpha1.GitEvent) bool
 	lists func(events []*v1alpha1.GitEvent) bool
 	// begin makes the state of an event's comment.
@@ -86,11 +86,11 @@ func (s *Step) list(ctx context.Context, a *attempt.Attempt, p *problems) error 
 		if clean, _ := s.Clean.Get(key); clean && !p.has(a.Event) {
 			return nil
 		}
-		reports, err := s.reports(ctx, a, p)
+		due, err := s.due(ctx, a, p)
 		if err != nil {
 			return err
 		}
-		if !reports {
+		if !due {
 			s.Clean.Put(key, true)
 			return nil
 		}
@@ -99,9 +99,9 @@ func (s *Step) list(ctx context.Context, a *attempt.Attempt, p *problems) error 
 	return s.write(ctx, a, p.comment)
 }
 
-// reports reports whether the event has problems to list, or to report fixed. The list of earlier
-// events is read once for each event and process.
-func (s *Step) reports(ctx context.Context, a *attempt.Attempt, p *problems) (bool, error) {
+// due reports whether there is something to write: the event has problems, or those of earlier
+// events are fixed. It reads the earlier events once for each event and process.
+func (s *Step) due(ctx context.Context, a *attempt.Attempt, p *problems) (bool, error) {
 	repository, err := a.Git.Repository(ctx)
 	if repository == nil || err != nil {
 		return false, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/provider"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/reply"
 )
@@ -21,8 +22,12 @@ func (s *Step) Validation(ctx context.Context, a *attempt.Attempt) error {
 	return s.comments().Validation(ctx, a)
 }
 
-// Failures writes the comment about the failed pipelines, if the Repository asks for it.
+// Failures writes the comment about the failed pipelines, if the Repository asks for it. It writes
+// none if each failed pipeline has a comment anyway.
 func (s *Step) Failures(ctx context.Context, a *attempt.Attempt) error {
+	if service, _ := provider.For(s.Providers, &a.Event.Spec); service.Comments {
+		return nil
+	}
 	return s.comments().Failures(ctx, a)
 }
 

@@ -121,7 +121,7 @@ func (s *Step) annotate(ctx context.Context, a *attempt.Attempt, client *provide
 	fenced := provider.Fenced(ctx, func() error { return a.Record.Confirm(ctx) })
 	return a.Traced(fenced, v1alpha1.StepSources, func(ctx context.Context) error {
 		if c.lines == nil {
-			return comment(ctx, a, client, c)
+			return s.comment(ctx, a, client, c)
 		}
 		return client.Annotate(ctx, c.record.ID, c.check, c.lines)
 	})

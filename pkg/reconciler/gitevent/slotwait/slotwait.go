@@ -245,9 +245,9 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 	return all
 }
 
-// given returns the slots that a Repository did not have before. The process that assigned one may
-// know a plan that this process's cache does not have yet. Its event is not in the queue then, and
-// would check for its slot only after PollInterval.
+// given returns the slots that a Repository has now and did not have before. Their events are woken
+// even if they are not in the queue: this process's cache may be older than the plan by which
+// another process assigned the slot. Otherwise they would find their slot after PollInterval.
 func (w *Waiters) given(was, is *pacv1alpha1.Repository) []pacv1alpha1.Slot {
 	queue := is.Status.Queue(w.installation)
 	if queue == nil {

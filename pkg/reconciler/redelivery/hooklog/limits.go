@@ -25,8 +25,8 @@ const (
 	maxLimits = 1000
 )
 
-// limits delays steps. A step passes its limits one after the other, so one that waits for the
-// first uses nothing of the next. Later steps wait longer. Safe for concurrent use.
+// limits delays steps. A step passes its limits one after the other: while it waits for the first,
+// it uses nothing of the second. Safe for concurrent use.
 type limits struct {
 	mu           sync.Mutex
 	free         map[string]time.Time   // when the next step may pass, by limit

@@ -85,7 +85,7 @@ func (s *source) target(repository *pacv1alpha1.Repository) (*target, error) {
 	return t, nil
 }
 
-// ours returns the webhooks that lead to the receivers, which take deliveries at any path.
+// ours returns the webhooks that lead to the receivers: to their host, at or below their path.
 func (t *target) ours(hooks []provider.Hook) (ours []provider.Hook) {
 	here, err := url.Parse(t.leads)
 	if err != nil {

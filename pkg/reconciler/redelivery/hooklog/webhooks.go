@@ -10,8 +10,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
-// maxHooks is how many webhooks of a project are read that lead here: one, or some for different
-// events. Each costs a call for each read.
+// maxHooks is how many of a project's webhooks that lead here are read. A project has one, or a few
+// for different events. Each costs a call at each read.
 const maxHooks = 5
 
 // webhooks are those of one project that lead here.

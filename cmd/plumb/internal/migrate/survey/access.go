@@ -59,7 +59,7 @@ func (s *surveyor) binding(all []pac.Controller, role rbacv1.RoleRef, subjects [
 	s.add(Finding{
 		Kind:   Differs,
 		Topic:  Access,
-		Says:   "it grants ClusterRole " + role.Name + " of Pipelines-as-Code, which goes with it",
+		Says:   "a binding grants ClusterRole " + role.Name + " of Pipelines-as-Code, which is deleted with it",
 		Remedy: "grant ClusterRole plumbline-repositories-edit instead. The roles admin, edit and view include Repositories",
 		Page:   "docs/migration.md#look-before-you-move",
 	}, "", object)

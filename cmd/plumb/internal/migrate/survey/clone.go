@@ -34,36 +34,45 @@ type clone struct {
 	defaultBranch string
 }
 
-// clones opens each clone in a directory, or in the directories of that, by the canonical URL of
-// its remote.
-func clones(ctx context.Context, dir string) (map[string]*worktree.Tree, error) {
-	trees := map[string]*worktree.Tree{}
-	for _, pattern := range []string{"*", "*/*"} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern, ".git"))
-		if err != nil {
-			return nil, fmt.Errorf("--clones %s: %w", dir, err)
-		}
-		for _, at := range found {
-			tree, err := worktree.Open(ctx, filepath.Dir(at))
-			if err != nil {
-				return nil, fmt.Errorf("--clones: %w", err)
-			}
-			remote, err := tree.URL(ctx)
-			if err != nil {
-				continue // a repository of no Git service
-			}
-			if canonical, err := v1alpha1.CanonicalURL(remote); err == nil {
-				trees[canonical] = tree
-			}
-		}
-	}
-	if len(trees) > 0 {
-		return trees, nil
-	}
-	if _, err := os.Stat(dir); err != nil {
+// clones opens the clones in the directory of --clones, at most three levels down, by the canonical
+// URL of their remote.
+func (s *surveyor) clones(ctx context.Context) (map[string]*worktree.Tree, error) {
+	if _, err := os.Stat(s.Clones); err != nil {
 		return nil, fmt.Errorf("--clones: %w", err)
 	}
-	return nil, fmt.Errorf("--clones: neither %s nor its directories have a clone: git clone each repository there", dir)
+	trees := map[string]*worktree.Tree{}
+	for _, pattern := range []string{"", "*", "*/*", "*/*/*"} {
+		found, err := filepath.Glob(filepath.Join(s.Clones, pattern, ".git"))
+		if err != nil {
+			return nil, fmt.Errorf("--clones %s: %w", s.Clones, err)
+		}
+		for _, at := range found {
+			if err := open(ctx, filepath.Dir(at), trees); err != nil {
+				s.skip("a clone cannot be read", "", filepath.Dir(at)+" ("+err.Error()+")")
+			}
+		}
+	}
+	if len(trees) == 0 {
+		return nil, fmt.Errorf("--clones: %s has no clone that can be read: git clone each repository there", s.Clones)
+	}
+	return trees, nil
+}
+
+func open(ctx context.Context, dir string, trees map[string]*worktree.Tree) error {
+	tree, err := worktree.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	remote, err := tree.URL(ctx)
+	if err != nil {
+		return err
+	}
+	canonical, err := v1alpha1.CanonicalURL(remote)
+	if err != nil {
+		return err
+	}
+	trees[canonical] = tree
+	return nil
 }
 
 // cloneOf returns the clone of a repository.

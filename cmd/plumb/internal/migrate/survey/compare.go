@@ -8,16 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/worktree"
 )
 
-// compare compares the last events of each Repository.
-func (s *surveyor) compare(ctx context.Context, all []*moving, count *Events) error {
+// compareEvents compares the last events of each Repository.
+func (s *surveyor) compareEvents(ctx context.Context, all []*moving, count *Events) error {
 	var trees map[string]*worktree.Tree
 	if s.Clones != "" {
 		var err error
-		if trees, err = clones(ctx, s.Clones); err != nil {
+		if trees, err = s.clones(ctx); err != nil {
 			return err
 		}
 	}
@@ -26,14 +25,13 @@ func (s *surveyor) compare(ctx context.Context, all []*moving, count *Events) er
 		if len(comparable) == 0 {
 			continue
 		}
-		from, why := s.origin(ctx, trees, m, comparable[0])
+		from := s.origin(ctx, trees, m, comparable[0])
+		if from == nil {
+			continue
+		}
 		for _, e := range comparable {
-			if why == "" && from.has != nil && !from.has(ctx, e.sha) {
-				s.skip("the clone does not have the commit: git fetch it")
-				continue
-			}
-			if why != "" {
-				s.skip(why)
+			if from.has != nil && !from.has(ctx, e.sha) {
+				s.skip("the clone does not have the commit", "git fetch it", fmt.Sprintf("%s at %.8s", m.name(), e.sha))
 				continue
 			}
 			s.compareOne(ctx, m, from, e, count)
@@ -48,7 +46,7 @@ func (s *surveyor) comparable(m *moving) []started {
 	for _, e := range m.runs {
 		switch {
 		case e.why != "":
-			s.skip(e.why)
+			s.skip(e.why, "", m.name())
 		case len(events) < s.Events:
 			events = append(events, e)
 		}
@@ -56,74 +54,68 @@ func (s *surveyor) comparable(m *moving) []started {
 	return events
 }
 
-// origin returns where the files of a Repository are read, or why they cannot be.
-func (s *surveyor) origin(
-	ctx context.Context,
-	trees map[string]*worktree.Tree,
-	m *moving,
-	e started,
-) (from *origin, why string) {
+// origin returns where the files of a Repository are read, nil if they cannot be.
+func (s *surveyor) origin(ctx context.Context, trees map[string]*worktree.Tree, m *moving, e started) *origin {
 	if from, found := cloneOf(ctx, trees, m.Spec.URL); found {
-		return from, ""
+		return from
 	}
 	if !s.Remote {
-		return nil, "there is no clone of the repository: --clones names a directory with clones, and --remote reads the Git service"
+		s.skip("there is no clone of the repository",
+			"--clones names a directory with clones, and --remote reads the Git service", m.name())
+		return nil
 	}
 	from, err := s.connect(ctx, m, e)
 	if err != nil {
-		return nil, "the Git service cannot be read: " + err.Error()
+		s.skip("the Git service cannot be read", "", m.name()+" ("+err.Error()+")")
+		return nil
 	}
-	return from, ""
+	return from
 }
 
 // compareOne plans an event and reports each pipeline that only one of the products starts.
 func (s *surveyor) compareOne(ctx context.Context, m *moving, from *origin, e started, count *Events) {
-	described := delivery.Described{
-		Kind: e.kind, Service: e.service, URL: e.url, HeadURL: e.headURL, Base: e.base, Head: e.head,
-		DefaultBranch: from.defaultBranch, SHA: e.sha, Message: e.title, Sender: e.sender, Number: e.number, Key: e.key,
-	}
-	planned, err := Plan(ctx, Event{
-		Described:  described,
-		Project:    from.project,
-		Repository: m.Repository,
-		Config:     m.config,
-		Source:     from.Source,
-		Version:    s.Version,
-	})
+	event := fmt.Sprintf("%s at %.8s", m.name(), e.sha)
+	planned, err := s.plan(ctx, m, from, e)
 	if err != nil {
-		s.skip("the event cannot be planned: " + err.Error())
+		s.skip("the event cannot be planned", "", event+" ("+err.Error()+")")
 		return
 	}
-	differences, unknown := Compare(planned, e.names, func(name string) bool {
+	differences, unknown := compare(planned, e.names, func(name string) bool {
 		return !slices.ContainsFunc(m.runs, func(other started) bool {
 			return other.last.After(e.last) && slices.Contains(other.names, name)
 		})
 	})
-	for _, why := range unknown {
-		s.skip(why)
+	if len(differences) > 0 && planned.elsewhere {
+		s.skip("the definitions are those of the default branch, which may have changed since the event", "", event)
+		return
+	}
+	for _, p := range unknown {
+		s.skip("a decision depends on what the PipelineRuns do not say: "+p.Why, "", event+": "+p.Name)
 	}
 	count.Compared++
 	if len(differences) == 0 {
 		count.Equal++
 	}
 	for _, d := range differences {
-		s.add(d.finding(), m.name(), fmt.Sprintf("%s at %.8s: %s", m.name(), e.sha, d.Pipeline))
+		s.add(d.Finding, m.name(), event+": "+d.pipeline)
 	}
 }
 
-// Compare returns the pipelines that only one of the products starts, and why single decisions of
-// Plumbline are not known. started are the pipelines that Pipelines-as-Code has started. complete
-// reports whether a pipeline that is not among them was certainly not started: the PipelineRuns of
-// older events are deleted.
-func Compare(planned *Planned, started []string, complete func(name string) bool) (all []Difference, unknown []string) {
+// compare returns the pipelines that only one of the products starts, and those about which
+// Plumbline's decision is not known. started are the pipelines that Pipelines-as-Code has started.
+// complete reports whether a pipeline that is not among them was certainly not started: the
+// PipelineRuns of older events are deleted.
+func compare(
+	planned *Planned, started []string, complete func(name string) bool,
+) (all []difference, unknown []Pipeline) {
 	here := map[string]bool{}
 	for _, p := range planned.Pipelines {
 		name := strings.TrimSuffix(p.Name, "-")
 		here[name] = true
 		was := slices.Contains(started, name)
 		switch {
-		case p.Starts == Unknown:
-			unknown = append(unknown, "a decision depends on what the PipelineRuns do not say: "+p.Why)
+		case p.Starts == Unknown, p.Starts == No && was && planned.pull && unrecorded(p.Why):
+			unknown = append(unknown, p)
 		case p.Starts == Yes && !was && complete(name):
 			all = append(all, planned.difference(p, OnlyPlumbline))
 		case p.Starts == No && was:
@@ -137,4 +129,9 @@ func Compare(planned *Planned, started []string, complete func(name string) bool
 		}
 	}
 	return all, unknown
+}
+
+// unrecorded reports whether a decision about a pull request depends on its labels or its title.
+func unrecorded(why string) bool {
+	return strings.HasPrefix(why, "on-label ") || strings.Contains(why, "event_title")
 }

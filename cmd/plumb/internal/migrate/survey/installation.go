@@ -34,23 +34,31 @@ func usualNamespaces() []string {
 }
 
 // errNoPaC is returned for a cluster without Pipelines-as-Code.
-var errNoPaC = errors.New("no controller of Pipelines-as-Code was found: there is no Deployment called " + pac.ControllerName +
-	", and none that sets PAC_CONTROLLER_CONFIGMAP. If it is stopped, its Deployment must still exist. " +
-	"--pac-namespace names its namespace if this account may not list Deployments")
+var errNoPaC = errors.New(
+	"no controller of Pipelines-as-Code was found: there is no Deployment called " + pac.ControllerName +
+		", and none that sets PAC_CONTROLLER_CONFIGMAP. If it is stopped, its Deployment must still exist. " +
+		"--pac-namespace names its namespace if this account may not list Deployments",
+)
 
 // installations finds the controllers of Pipelines-as-Code.
 func (s *surveyor) installations(ctx context.Context) ([]pac.Controller, error) {
+	missing := len(s.rights)
 	deployments, err := s.deployments(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []pac.Controller
+	var usual, additional []pac.Controller
 	for i := range deployments {
-		if one, is := pac.ControllerOf(&deployments[i]); is {
-			found = append(found, one)
+		one, is := pac.ControllerOf(&deployments[i])
+		switch {
+		case is && one.Deployment == pac.ControllerName:
+			usual = append(usual, one)
+		case is:
+			additional = append(additional, one)
 		}
 	}
-	if len(found) == 0 && len(s.rights) == 0 {
+	found := slices.Concat(usual, additional)
+	if len(found) == 0 && len(s.rights) == missing {
 		return nil, errNoPaC
 	}
 	return found, nil
@@ -76,9 +84,9 @@ func (s *surveyor) deployments(ctx context.Context) ([]appsv1.Deployment, error)
 	return all, nil
 }
 
-// examine reports what an installation says for all Repositories, and returns its settings as
-// Plumbline reads them.
-func (s *surveyor) examine(ctx context.Context, i pac.Controller) (*config.Config, error) {
+// examine reports what an installation says for all Repositories, and returns the settings that
+// Plumbline has with its keys. own are the keys of Plumbline's ConfigMap.
+func (s *surveyor) examine(ctx context.Context, i pac.Controller, own map[string]string) (*config.Config, error) {
 	if i.Operator {
 		s.add(Finding{
 			Kind: Differs, Topic: Cluster, Page: pageOfOperator,
@@ -86,18 +94,31 @@ func (s *surveyor) examine(ctx context.Context, i pac.Controller) (*config.Confi
 			Remedy: "follow the steps for the operator",
 		}, "", i.Namespace+"/"+i.Deployment)
 	}
-	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(i.Namespace).Get(ctx, i.ConfigMap, metav1.GetOptions{})
+	for _, name := range i.Network {
+		s.add(Finding{
+			Kind: Differs, Topic: Cluster, Page: "docs/install.md#a-proxy",
+			Says:   i.Namespace + "/" + i.Deployment + " reaches its Git services with these variables",
+			Remedy: "set them for Plumbline's Deployments, if Git services are not reached without them",
+		}, "", name)
+	}
+	data, err := s.configMap(ctx, i.Namespace, i.ConfigMap)
+	return s.settings(i, data, own), err
+}
+
+// configMap returns the keys of a ConfigMap, none if it does not exist.
+func (s *surveyor) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	configMap, err := s.cluster.Kube.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		return s.settings(i, configMap.Data), nil
+		return configMap.Data, nil
 	case apierrors.IsNotFound(err):
-		return config.Default(), nil
+		return nil, nil
 	}
-	return config.Default(), s.unlessForbidden("reading ConfigMap "+i.Namespace+"/"+i.ConfigMap, err)
+	return nil, s.unlessForbidden("reading ConfigMap "+namespace+"/"+name, err)
 }
 
 // settings reports on each key of a ConfigMap.
-func (s *surveyor) settings(i pac.Controller, data map[string]string) *config.Config {
+func (s *surveyor) settings(i pac.Controller, data, own map[string]string) *config.Config {
 	object := "ConfigMap " + i.Namespace + "/" + i.ConfigMap
 	report := func(kind Kind, says, remedy, key string) {
 		s.add(Finding{
@@ -119,20 +140,21 @@ func (s *surveyor) settings(i pac.Controller, data map[string]string) *config.Co
 			report(Differs, "the key has no effect: "+key.Instead, "", name)
 		}
 	}
-	read, err := config.New(copied)
+	_, err := config.New(copied)
 	bad := badKeys(err)
 	for _, name := range slices.Sorted(maps.Keys(copied)) {
+		if strings.TrimSpace(own[name]) != "" {
+			continue
+		}
 		if bad[name] != "" {
 			report(Differs, "Plumbline uses the default: "+bad[name], "set another value in ConfigMap plumbline", name)
 			continue
 		}
-		report(
-			Same,
-			"the keys have the same names and meanings",
-			"copy their values to ConfigMap plumbline, as plumb migrate start does",
-			name,
-		)
+		report(Same, "the keys have the same names and meanings",
+			"copy their values to ConfigMap plumbline, as plumb migrate start does", name)
 	}
+	maps.Copy(copied, own)
+	read, _ := config.New(copied) // plumb doctor names what is wrong with Plumbline's own keys
 	return read
 }
 
@@ -160,9 +182,10 @@ func (s *surveyor) app(ctx context.Context, i pac.Controller, needed bool) (*cor
 	switch {
 	case apierrors.IsNotFound(err) && needed:
 		s.add(Finding{
-			Kind:  Blocks,
-			Topic: Cluster,
-			Says:  "the Secret of the GitHub App does not exist, and Repositories are served by the App",
+			Kind:   Blocks,
+			Topic:  Cluster,
+			Says:   "the Secret of the GitHub App does not exist, and Repositories name no other credentials",
+			Remedy: "create it, or name the token and the webhook's secret in git_provider of the Repositories",
 		}, "", object)
 		return nil, nil
 	case apierrors.IsNotFound(err):

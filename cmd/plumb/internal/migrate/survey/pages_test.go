@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,23 @@ func TestPagesExist(t *testing.T) {
 	}
 	if tried < 8 {
 		t.Errorf("%d sections are named; the expression does not find them", tried)
+	}
+}
+
+// Each reason that explains a difference is one of the planner's.
+func TestReasonsExist(t *testing.T) {
+	known := regexp.MustCompile(`(?m)^\| \x60(\w+)\x60 \|`).FindAllStringSubmatch(read(t, root+"docs/reasons.md"), -1)
+	tried := 0
+	for _, list := range regexp.MustCompile(`(?s)reasons\((".*?)\)`).FindAllStringSubmatch(read(t, "known.go"), -1) {
+		for _, found := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(list[1], -1) {
+			tried++
+			if !slices.ContainsFunc(known, func(row []string) bool { return row[1] == found[1] }) {
+				t.Errorf("docs/reasons.md has no reason %s", found[1])
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("%d reasons are named; the expression does not find them", tried)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/delivery"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/planning"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/tekton"
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
@@ -21,17 +21,6 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
 	"github.com/plumbline-ci/plumbline/pkg/provider/web"
 )
-
-// Event is an event that Pipelines-as-Code has processed.
-type Event struct {
-	delivery.Described
-	// Project is the service's id of the repository; 0 if it is not known.
-	Project    int64
-	Repository *pacv1alpha1.Repository
-	Config     *config.Config
-	Source     plan.Source
-	Version    string
-}
 
 // Starts says whether a pipeline starts.
 type Starts string
@@ -45,8 +34,8 @@ const (
 
 // Pipeline is what Plumbline decides about one definition.
 type Pipeline struct {
-	Name, File string
-	Starts     Starts
+	Name   string
+	Starts Starts
 	// Why is a sentence. Mistake is the reason of a mistake of the author, empty for none.
 	Why, Mistake string
 }
@@ -54,15 +43,20 @@ type Pipeline struct {
 // Planned is what Plumbline does for an event.
 type Planned struct {
 	Pipelines []Pipeline
-	// Files are the definitions, by path.
-	Files map[string]string
 	// inlinesMore is true if Pipelines-as-Code inlines nothing.
 	inlinesMore bool
+	// pull is true if the event is that of a pull request.
+	pull bool
+	// elsewhere is true if the definitions are those of the default branch as it is today.
+	elsewhere bool
 }
 
-// Plan plans an event as the controller does, for users who may start runs.
-func Plan(ctx context.Context, e Event) (*Planned, error) {
-	sent, err := e.Delivery()
+// plan plans an event as the controller does, for users who may start runs.
+func (s *surveyor) plan(ctx context.Context, m *moving, from *origin, e started) (*Planned, error) {
+	sent, err := delivery.Described{
+		Kind: e.kind, Service: e.service, URL: e.url, HeadURL: e.headURL, Base: e.base, Head: e.head,
+		DefaultBranch: from.defaultBranch, SHA: e.sha, Message: e.title, Sender: e.sender, Number: e.number, Key: e.key,
+	}.Delivery()
 	if err != nil {
 		return nil, err
 	}
@@ -73,18 +67,17 @@ func Plan(ctx context.Context, e Event) (*Planned, error) {
 	if read.Ignored != "" {
 		return nil, errors.New(read.Ignored)
 	}
-	read.Spec.Project.ID = cmp.Or(e.Project, read.Spec.Project.ID)
-	r := e.Repository
-	read.Spec.Repository = v1alpha1.RepositoryReference{Namespace: r.Namespace, Name: r.Name, UID: r.UID, URL: r.Spec.URL}
-	source := &recorder{Source: e.Source, planned: &Planned{
-		Files: map[string]string{}, inlinesMore: !e.Config.Remote.Fetch,
-	}}
-	in := plan.Input{
-		Event:      plan.Event{Namespace: config.Name, Name: read.Spec.EventName(), Spec: read.Spec},
-		Repository: r, Config: e.Config, Version: e.Version,
+	read.Spec.Project.ID = cmp.Or(from.project, read.Spec.Project.ID)
+	read.Spec.Repository = v1alpha1.RepositoryReference{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, URL: m.Spec.URL,
 	}
-	made, err := plan.Make(ctx, in, plan.Sources{
-		Source: source, History: trusting{}, Access: trusting{}, Remote: plan.Remote{Addresses: trusting{}, Web: trusting{}},
+	name := read.Spec.EventName()
+	made, err := plan.Make(ctx, plan.Input{
+		Event:      plan.Event{Namespace: config.Name, Name: name, Spec: read.Spec},
+		Repository: m.Repository, Config: m.config, Version: s.Version,
+	}, plan.Sources{
+		Source: from.Source, History: trusting{}, Access: trusting{},
+		Remote:   plan.Remote{Addresses: trusting{}, Web: trusting{}},
 		Delivery: plan.Delivery{Payload: func(context.Context) ([]byte, error) { return nil, unknown("the payload") }},
 		Secret: func(_ context.Context, ref template.SecretRef) (string, error) {
 			return "", unknown("Secret " + ref.Name)
@@ -93,12 +86,17 @@ func Plan(ctx context.Context, e Event) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	return source.planned, source.planned.read(ctx, in.Event.Name, made)
+	planned := &Planned{
+		inlinesMore: !m.config.Remote.Fetch,
+		pull:        e.kind.OfPull(),
+		elsewhere:   made.DefinitionSHA != "" && made.DefinitionSHA != made.HeadSHA,
+	}
+	return planned, planned.read(ctx, name, made)
 }
 
 // read takes the decisions of a plan.
 func (p *Planned) read(ctx context.Context, event string, made *plan.Plan) error {
-	runs := map[string]*plan.Run{}
+	runs, decided := map[string]*plan.Run{}, map[string]bool{}
 	for i := range made.Runs {
 		runs[made.Runs[i].Name] = &made.Runs[i]
 	}
@@ -108,13 +106,13 @@ func (p *Planned) read(ctx context.Context, event string, made *plan.Plan) error
 		if err != nil {
 			return err
 		}
-		delete(runs, name)
+		decided[name] = true
 		p.Pipelines = append(p.Pipelines, one)
 	}
-	for _, run := range runs { // what is said of a file or of the directory
-		if run.Refused != nil && !run.Unmatched() {
+	for _, run := range made.Runs { // what is said of a file or of the directory
+		if !decided[run.Name] && run.Refused != nil && !run.Unmatched() {
 			p.Pipelines = append(p.Pipelines, Pipeline{
-				Name: run.Pipeline, File: run.Pipeline, Starts: No, Why: run.Refused.Message, Mistake: run.Refused.Reason,
+				Name: run.Pipeline, Starts: No, Why: run.Refused.Message, Mistake: run.Refused.Reason,
 			})
 		}
 	}
@@ -127,7 +125,7 @@ func (p *Planned) read(ctx context.Context, event string, made *plan.Plan) error
 // pipeline returns what became of one definition. One that is selected starts, even if something
 // that it refers to is not read here.
 func pipeline(ctx context.Context, d v1alpha1.Decision, run *plan.Run) (Pipeline, error) {
-	p := Pipeline{Name: d.Pipeline, File: d.File, Starts: No, Why: d.Reason}
+	p := Pipeline{Name: d.Pipeline, Starts: No, Why: strings.TrimPrefix(d.Reason, "waiting: ")}
 	switch {
 	case d.Open && d.Selected == "":
 		p.Starts = Unknown
@@ -154,21 +152,6 @@ func pipeline(ctx context.Context, d v1alpha1.Decision, run *plan.Run) (Pipeline
 		}
 	}
 	return p, nil
-}
-
-// recorder notes the definitions that are read.
-type recorder struct {
-	plan.Source
-	planned *Planned
-}
-
-// Files implements plan.Source.
-func (r *recorder) Files(ctx context.Context, sha, dir string) ([]git.File, error) {
-	files, err := r.Source.Files(ctx, sha, dir)
-	for _, file := range files {
-		r.planned.Files[file.Path] = string(file.Data)
-	}
-	return files, err
 }
 
 // unknown returns the error of a question that the PipelineRuns do not answer.

@@ -20,6 +20,8 @@ const (
 	Differs Kind = "differs"
 	// Same is what stays as it is.
 	Same Kind = "same"
+	// NotCompared is an event, or a decision about one pipeline, that could not be compared.
+	NotCompared Kind = "not compared"
 )
 
 // Topic is what a finding is about.
@@ -60,14 +62,6 @@ type Events struct {
 	Compared int `json:"compared"`
 	// Equal are those for which Plumbline starts the same pipelines.
 	Equal int `json:"equal"`
-	// NotCompared says why other events, or decisions about single pipelines, were not compared.
-	NotCompared []Skipped `json:"notCompared,omitempty"`
-}
-
-// Skipped counts what was not compared for one reason.
-type Skipped struct {
-	Why   string `json:"why"`
-	Count int    `json:"count"`
 }
 
 // Finding is one thing that a user of the cluster notices, or has to do.
@@ -88,13 +82,12 @@ type collector struct {
 	findings []Finding
 	// touched are the Repositories that a finding of this kind is about.
 	touched map[Kind]map[string]bool
-	skipped map[string]int
 	rights  rights
 }
 
 // add adds a finding about one object. repository is the Repository that it touches, "" for none.
 func (c *collector) add(f Finding, repository, object string) {
-	if repository != "" && f.Kind != Same {
+	if repository != "" {
 		if c.touched == nil {
 			c.touched = map[Kind]map[string]bool{Blocks: {}, Differs: {}}
 		}
@@ -113,22 +106,20 @@ func (c *collector) add(f Finding, repository, object string) {
 	c.findings = append(c.findings, f)
 }
 
-// skip counts something that was not compared.
-func (c *collector) skip(why string) {
-	if c.skipped == nil {
-		c.skipped = map[string]int{}
-	}
-	c.skipped[why]++
+// skip reports that something was not compared. remedy says what to do about it, "" for nothing.
+func (c *collector) skip(why, remedy, object string) {
+	c.add(Finding{Kind: NotCompared, Topic: Pipelines, Says: why, Remedy: remedy}, "", object)
 }
 
-// finish completes a report with what was collected.
+// finish completes a report with what was collected. What concerns the cluster comes first, then
+// what concerns many objects.
 func (c *collector) finish(r *Report) {
-	order := []Kind{Blocks, Differs, Same}
+	kinds := []Kind{Blocks, Differs, Same, NotCompared}
+	topics := []Topic{Cluster, Setting, Access, Repositories, Pipelines}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
-			cmp.Compare(len(b.Objects), len(a.Objects)),
-		)
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+			cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)),
+			cmp.Compare(len(b.Objects), len(a.Objects)))
 	})
 	r.Findings = c.findings
 	r.Blocked = slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Blocks })
@@ -139,11 +130,5 @@ func (c *collector) finish(r *Report) {
 			r.Repositories.Unchanged--
 		}
 	}
-	for why, count := range c.skipped {
-		r.Events.NotCompared = append(r.Events.NotCompared, Skipped{why, count})
-	}
-	slices.SortFunc(r.Events.NotCompared, func(a, b Skipped) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Why, b.Why))
-	})
 	r.MissingRights = c.rights.missing()
 }

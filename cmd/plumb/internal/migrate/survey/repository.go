@@ -5,6 +5,7 @@ package survey
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/plan"
 	"github.com/plumbline-ci/plumbline/pkg/provider/github"
+	"github.com/plumbline-ci/plumbline/pkg/provider/gitlab"
 )
 
 const (
@@ -74,34 +77,46 @@ func (m *moving) byApp() bool {
 		return m.runs[0].byApp
 	}
 	git := m.Spec.GitProvider
-	return git == nil || git.Secret == nil
+	return git == nil || git.Secret == nil || git.WebhookSecret == nil
 }
 
 // repositories reports on all Repositories.
 func (s *surveyor) repositories(ctx context.Context, installations []pac.Controller) ([]*moving, error) {
 	all, err := s.readRepositories(ctx, installations)
-	if err != nil || len(all) == 0 {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
-	settings := config.Default()
+	own, err := s.configMap(ctx, s.System, s.ConfigMap)
+	if err != nil {
+		return nil, err
+	}
+	settings, _ := config.New(own)
 	var app *corev1.Secret
 	for n, i := range installations {
-		read, err := s.examine(ctx, i)
+		read, err := s.examine(ctx, i, own)
 		if err != nil {
 			return nil, err
 		}
-		secret, err := s.app(ctx, i, slices.ContainsFunc(all, (*moving).byApp))
+		secret, err := s.app(ctx, i, n == 0 && slices.ContainsFunc(all, (*moving).byApp))
 		if err != nil {
 			return nil, err
 		}
 		if n == 0 {
 			settings, app = read, secret
+			continue
 		}
+		s.add(Finding{
+			Kind: Blocks, Topic: Cluster, Page: "docs/namespaces.md#several-installations-on-one-cluster",
+			Says: "this is another controller, with settings and a GitHub App of its own, and one Plumbline has one App",
+			Remedy: "delete it if it is not used. Otherwise install another Plumbline for its Repositories, " +
+				"or move them to the App of " + installations[0].Deployment,
+		}, "", i.Namespace+"/"+i.Deployment)
 	}
+	s.GitHubURL = cmp.Or(strings.ToLower(strings.TrimRight(s.GitHubURL, "/")), settings.GitHubURL)
 	for _, m := range all {
 		m.config, m.app = settings, app
 		s.fields(m)
-		s.reach(m)
+		s.events(m)
 		if err := s.credentials(ctx, m); err != nil {
 			return nil, err
 		}
@@ -151,56 +166,70 @@ func (s *surveyor) readRepositories(ctx context.Context, installations []pac.Con
 	return all, nil
 }
 
-// blocking are the fields without effect whose users lose runs.
-func blocking() []string {
-	return []string{"incoming", "git_provider.type", "settings.github_app_token_scope_repos"}
-}
+// fieldOfService is a field that events reports.
+const fieldOfService = "git_provider.type"
 
-// fields reports the fields that do not mean the same, and a URL that cannot be served.
+// fields reports fields that do not mean the same.
 func (s *surveyor) fields(m *moving) {
 	for _, field := range m.Spec.IgnoredFields() {
 		name, _, _ := strings.Cut(field, ":")
+		if name == fieldOfService {
+			continue
+		}
 		f := Finding{Kind: Differs, Topic: Repositories, Says: field + " has no effect", Page: pageOfFields}
 		for _, setting := range pacv1alpha1.UnservedFields() {
 			if setting.Name == name {
 				f.Says += ": " + setting.Instead
 			}
 		}
-		if slices.Contains(blocking(), name) {
-			f.Kind = Blocks
-		}
 		s.add(f, m.name(), m.name())
 	}
-	if _, err := v1alpha1.CanonicalURL(m.Spec.URL); err != nil {
+	if m.service() == gitlab.Name && m.Spec.Settings != nil && m.Spec.Settings.Policy != nil {
 		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Says: "its url cannot be served: " + err.Error(), Remedy: "correct spec.url",
-		}, m.name(), m.name())
-	}
-	if named := m.Spec.GitProvider; !slices.Contains(delivery.Names(), m.service()) && (named == nil || named.Type == "") {
-		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Says: "its Git service, " + m.service() + ", is not served", Page: pageOfFields,
-		}, m.name(), m.name())
-	}
-	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {
-		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Page: pageOfWebhook,
-			Says: "the GitHub App serves it, and it names a token and a webhook secret: " +
-				"Plumbline serves its webhook, and the App starts nothing for it",
-			Remedy: "remove git_provider.webhook_secret, or make sure that the repository has the webhook",
+			Kind: Differs, Topic: Repositories, Page: "docs/migration.md#who-may-start-runs",
+			Says:   "settings.policy applies at GitLab, where Pipelines-as-Code ignores it",
+			Remedy: "list groups by their full paths, or remove it",
 		}, m.name(), m.name())
 	}
 }
 
-// reach reports a Git service that would not be called because of its address.
-func (s *surveyor) reach(m *moving) {
-	_, err := preflight.NotCalled(m.own, m.config.TenantsGit())
-	if err == nil {
+// events reports what keeps events of a Repository from starting anything.
+func (s *surveyor) events(m *moving) {
+	block := func(says, remedy, page string) {
+		s.add(Finding{
+			Kind: Blocks, Topic: Repositories, Says: says, Remedy: remedy, Page: page,
+		}, m.name(), m.name())
+	}
+	canonical, err := v1alpha1.CanonicalURL(m.Spec.URL)
+	if err != nil {
+		block("its url cannot be served: "+err.Error(), "correct spec.url", "")
 		return
 	}
-	s.add(Finding{
-		Kind: Blocks, Topic: Repositories, Says: "the Git service " + err.Error(),
-		Remedy: "list the host in git-allowed-hosts of ConfigMap plumbline", Page: pageOfHosts,
-	}, m.name(), m.name())
+	if !slices.Contains(delivery.Names(), m.service()) {
+		block("the Git service "+m.service()+" is not served", "leave its namespace at Pipelines-as-Code", pageOfFields)
+	}
+	if m.byApp() && !strings.HasPrefix(canonical+"/", s.GitHubURL+"/") {
+		block(
+			fmt.Sprintf(
+				"it is not at %s, and deliveries of the GitHub App are accepted for repositories there only",
+				s.GitHubURL,
+			),
+			"set github-url in ConfigMap plumbline to the server of the App, or name the Git service in git_provider",
+			"docs/github.md#set-up",
+		)
+	}
+	if service, err := pacv1alpha1.ServiceOf(m.own, m.global); err == nil && m.byApp() && service.HasWebhook() {
+		block("the GitHub App serves it, and it names a token and a webhook secret: "+
+			"Plumbline serves its webhook, and the App starts nothing for it",
+			"remove git_provider.webhook_secret, or make sure that the repository has the webhook", pageOfWebhook)
+	}
+	if err := plan.CheckParams(m.Repository); err != nil {
+		block("events would wait: "+err.Error(), "correct the param. Pipelines-as-Code then ignores all params",
+			pageOfPlaceholders)
+	}
+	if _, err := preflight.NotCalled(m.own, m.config.TenantsGit()); err != nil {
+		block("the Git service "+err.Error(), "list the host in git-allowed-hosts of ConfigMap plumbline", pageOfHosts)
+	}
 }
 
 // duplicates reports Repositories with the URL of an older one. Pipelines-as-Code starts pipelines

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -50,7 +51,7 @@ func (s *surveyor) started(ctx context.Context) (map[string][]started, error) {
 		all = append(all, list.Items...)
 		return list.Continue, nil
 	})
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) { // the requirements name a Tekton that is too old
 		return nil, s.unlessForbidden("reading PipelineRuns", err)
 	}
 	return eventsOf(all), nil
@@ -78,10 +79,8 @@ func eventsOf(runs []metav1.PartialObjectMetadata) map[string][]started {
 		}
 	}
 	for _, events := range all {
-		slices.SortStableFunc(
-			events,
-			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) },
-		)
+		slices.SortStableFunc(events,
+			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) })
 		for i := range events {
 			slices.Sort(events[i].names)
 		}

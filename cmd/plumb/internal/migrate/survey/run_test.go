@@ -79,6 +79,7 @@ func TestDifferencesAreExplained(t *testing.T) {
 		page      string
 	}{
 		"a mistake of another file":  {[]Pipeline{mistake, {Name: "a", Starts: Yes}}, nil, pageOfStarting},
+		"an expression of another":   {[]Pipeline{{Name: "b", Mistake: "BadExpression"}, {Name: "a", Starts: Yes}}, nil, ""},
 		"a mistake that PaC ignores": {[]Pipeline{{Name: "a", Starts: No, Mistake: "BadExpression"}}, []string{"a"}, pageOfStarting},
 		"a name with an underscore":  {[]Pipeline{{Name: "a_", Starts: Yes}}, nil, "docs/migration.md#objects-in-the-cluster"},
 		"a reference":                {[]Pipeline{{Name: "a", Starts: No, Mistake: "MissingTask"}}, []string{"a"}, pageOfReferences},
@@ -89,12 +90,10 @@ func TestDifferencesAreExplained(t *testing.T) {
 		"no definition":              {nil, []string{"a"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, _ := Compare(&Planned{Pipelines: test.pipelines}, test.started, func(string) bool { return true })
-			if len(all) != 1 || all[0].Page != test.page || !strings.HasPrefix(all[0].Pipeline, "a") {
+			all, _ := compare(&Planned{Pipelines: test.pipelines}, test.started, func(string) bool { return true })
+			if len(all) != 1 || all[0].Page != test.page || !strings.HasPrefix(all[0].pipeline, "a") ||
+				(all[0].Remedy != "") != (test.page == "") {
 				t.Errorf("got %+v, want page %q", all, test.page)
-			}
-			if finding := all[0].finding(); (finding.Remedy != "") != (test.page == "") {
-				t.Errorf("got %+v", finding)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func (s *surveyor) credentials(ctx context.Context, m *moving) error {
 		return nil
 	}
 	for _, param := range *m.Spec.Params {
-		if ref := param.SecretRef; ref != nil {
+		if ref := param.SecretRef; ref != nil && param.Value == "" {
 			key := pacv1alpha1.SecretKey{Namespace: m.Namespace, Name: ref.Name, Key: ref.Key}
 			if err := s.secretKey(ctx, m, key, "the param "+param.Name); err != nil {
 				return err

@@ -30,12 +30,16 @@ var errToken = errors.New("the GitHub App does not serve the repository: use --c
 // that Pipelines-as-Code has. The App's key is used at the GitHub of --github-url only, and a token
 // at the service that its Repository names.
 func (s *surveyor) connect(ctx context.Context, m *moving, e started) (*origin, error) {
-	u, err := url.Parse(m.Spec.URL)
+	canonical, err := v1alpha1.CanonicalURL(m.Spec.URL) // without a password
 	if err != nil {
-		return nil, errors.New("the Repository's url is not a URL")
+		return nil, fmt.Errorf("its url cannot be served: %w", err)
 	}
-	at := strings.TrimSuffix(strings.Trim(u.Path, "/"), ".git")
-	project := v1alpha1.Project{Owner: path.Dir(at), Name: path.Base(at), URL: m.Spec.URL, ID: e.project}
+	u, err := url.Parse(canonical)
+	if err != nil {
+		return nil, err
+	}
+	at := strings.Trim(u.Path, "/")
+	project := v1alpha1.Project{Owner: path.Dir(at), Name: path.Base(at), URL: canonical, ID: e.project}
 	service, known := delivery.Services()[e.service]
 	switch {
 	case !known:
@@ -57,10 +61,7 @@ func (s *surveyor) connect(ctx context.Context, m *moving, e started) (*origin, 
 }
 
 func (s *surveyor) connectGitLab(
-	ctx context.Context,
-	m *moving,
-	project v1alpha1.Project,
-	service provider.Provider,
+	ctx context.Context, m *moving, project v1alpha1.Project, service provider.Provider,
 ) (*origin, error) {
 	own, err := pacv1alpha1.ServiceOf(m.own, m.global)
 	if err != nil {

@@ -25,8 +25,11 @@ type Options struct {
 	Clones string
 	// Remote allows calls to Git services, with the credentials in the cluster.
 	Remote bool
-	// GitHubURL is where the App is registered.
+	// GitHubURL is where the App is registered; empty for github-url of Plumbline's ConfigMap.
 	GitHubURL string
+	// System and ConfigMap are Plumbline's namespace and the name of its settings, which need not
+	// exist.
+	System, ConfigMap string
 	// Events is how many of the last events of each Repository are compared.
 	Events int
 	// Version is Plumbline's.
@@ -44,7 +47,7 @@ type surveyor struct {
 
 // Take reads the cluster.
 func Take(ctx context.Context, cluster *kube.Cluster, o Options) (*Report, error) {
-	s := &surveyor{Options: o, cluster: cluster}
+	s := &surveyor{Options: o, cluster: cluster, collector: collector{findings: []Finding{}}}
 	report := &Report{}
 	s.requirements(ctx)
 	var err error
@@ -59,7 +62,7 @@ func Take(ctx context.Context, cluster *kube.Cluster, o Options) (*Report, error
 	if err := s.access(ctx, report.Installations); err != nil {
 		return nil, err
 	}
-	if err := s.compare(ctx, moving, &report.Events); err != nil {
+	if err := s.compareEvents(ctx, moving, &report.Events); err != nil {
 		return nil, err
 	}
 	s.finish(report)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
 )
 
 // WriteJSON prints one object.
@@ -26,6 +28,7 @@ type section struct {
 func sections() []section {
 	return []section{
 		{"Blocks the move", Blocks}, {"Differs after the move", Differs}, {"Stays the same", Same},
+		{"Not compared", NotCompared},
 	}
 }
 
@@ -48,12 +51,6 @@ func (r *Report) WriteText(w io.Writer) error {
 			return text
 		}))
 	}
-	if len(r.Events.NotCompared) > 0 {
-		b.WriteString("\nNot compared:\n")
-		for _, s := range r.Events.NotCompared {
-			fmt.Fprintf(&b, "- %s (%s)\n", sentence(s.Why), times(s.Count))
-		}
-	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -73,12 +70,6 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 			}
 			return fmt.Sprintf("| %s | %s | %s |\n", escape(sentence(f.Says)), escape(count(f)), todo)
 		}))
-	}
-	if len(r.Events.NotCompared) > 0 {
-		b.WriteString("\n## Not compared\n\n| why | |\n|---|---|\n")
-		for _, s := range r.Events.NotCompared {
-			fmt.Fprintf(&b, "| %s | %s |\n", escape(sentence(s.Why)), times(s.Count))
-		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -129,22 +120,15 @@ func (r *Report) summary() []string {
 // count returns how many objects a finding is about, with the first of them.
 func count(f Finding) string {
 	if len(f.Objects) == 1 {
-		return f.Objects[0]
+		return caret.Plain(f.Objects[0])
 	}
-	return fmt.Sprintf("%d: %s", len(f.Objects), some(f.Objects))
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
+	return caret.Plain(fmt.Sprintf("%d: %s", len(f.Objects), some(f.Objects)))
 }
 
 // sentence returns a text on one line that starts with a capital letter, unless it starts with a
-// name.
+// name. Tenants have written parts of it.
 func sentence(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
+	text = strings.Join(strings.Fields(caret.Plain(text)), " ")
 	first, _, _ := strings.Cut(text, " ")
 	if text == "" || strings.ContainsAny(first, "._-:/\"") {
 		return text
