@@ -49,9 +49,12 @@ func (s addresses) FileAt(ctx context.Context, address string) ([]byte, error) {
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := answers{s, a}
 	return plan.Sources{
-		Source: client, History: client, Remote: plan.Remote{Addresses: addresses{client, nil}, Web: s.Web, Missing: q.missing},
-		Access: who, Secret: q.secret,
-		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
+		Source:  client,
+		History: client,
+		Remote:  plan.Remote{Addresses: addresses{client, nil}, Web: s.Web, Missing: q.missing},
+		Access:  who,
+		Secret:  q.secret,
+		Budget:  plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,
 			Explain: q.explain,
