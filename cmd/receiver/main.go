@@ -103,30 +103,14 @@ func parse() (settings, *rest.Config) {
 		"name of the Secret with the GitHub App's credentials, the same as for the controllers: they copy the webhook secret from it",
 	)
 	flag.StringVar(&s.configMap, "config-map", config.Name, "name of the ConfigMap with Plumbline's settings")
-	flag.StringVar(
-		&s.global,
-		"global-repository",
-		"pipelines-as-code",
-		"name of the Repository in Plumbline's namespace whose settings complete those of all others",
-	)
-	flag.BoolVar(
-		&s.preflight,
-		"preflight",
-		false,
-		"print what is wrong with the installation and how to fix it, and exit; the exit code is 1 if anything is wrong",
-	)
-	flag.BoolVar(
-		&s.profiling,
-		"profiling",
-		false,
-		"serve /debug/pprof on port 8008, or PROFILING_PORT, without authentication",
-	)
-	flag.IntVar(
-		&s.contention,
-		"mutex-profile-fraction",
-		0,
-		"one of so many waits for a lock is recorded for /debug/pprof/mutex; 0 is none",
-	)
+	flag.StringVar(&s.global, "global-repository", "pipelines-as-code",
+		"name of the Repository in Plumbline's namespace whose settings complete those of all others")
+	flag.BoolVar(&s.preflight, "preflight", false,
+		"print what is wrong with the installation and how to fix it, and exit; the exit code is 1 if anything is wrong")
+	flag.BoolVar(&s.profiling, "profiling", false,
+		"serve /debug/pprof on port 8008, or PROFILING_PORT, without authentication")
+	flag.IntVar(&s.contention, "mutex-profile-fraction", 0,
+		"one of so many waits for a lock is recorded for /debug/pprof/mutex; 0 is none")
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {

@@ -134,15 +134,11 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.retryLater(
-			"the event of pull request #%d, which may run the same commit, is not planned yet",
-			pull.Number,
-		)
+		return false, d.retryLater("the event of pull request #%d, which may run the same commit, is not planned yet",
+			pull.Number)
 	case len(known) == 0 && isHead:
-		return false, d.retryLater(
-			"the event of open pull request #%d, which has the same commit, is not on record yet",
-			pull.Number,
-		)
+		return false, d.retryLater("the event of open pull request #%d, which has the same commit, is not on record yet",
+			pull.Number)
 	}
 	return false, nil
 }

@@ -74,7 +74,8 @@ func (p *planner) checkRerunAllowed(sha string) error {
 		return nil
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
 		return ignoredError(fault.Ignoredf(
-			reasonNotApproved, "No run of this commit of a fork is on record, so no user has allowed it.",
+			reasonNotApproved,
+			"No run of this commit of a fork is on record, so no user has allowed it: comment /test on the pull request.",
 		))
 	case p.rerun.Unrecorded && head != sha:
 		return ignoredError(fault.Ignoredf(

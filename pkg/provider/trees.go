@@ -84,11 +84,8 @@ func (t *Trees) Files(
 		ids[f.Path], names = f.ID, append(names, f.Path)
 	}
 	return ReadFiles(ctx, tree.Dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		return t.File(
-			tree.Reader,
-			ids[name],
-			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) },
-		)
+		return t.File(tree.Reader, ids[name],
+			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) })
 	})
 }
 

@@ -184,7 +184,7 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 	}
 	owned, refused := h.decode(ctx, done.verified)
 	if refused != nil {
-		return done.with(refused)
+		return done.with(h.forwardUnknown(ctx, r, body, done.verified, refused))
 	}
 	return done.with(h.record(ctx, owned, release))
 }

@@ -21,8 +21,7 @@ func (c *Checker) copies(ctx context.Context) []Finding {
 	for shard := range webhooksecret.Shards {
 		name := webhooksecret.ShardName(shard)
 		// The receiver may list them by name, but not get them.
-		list, err := c.kube.CoreV1().
-			Secrets(c.Namespace).
+		list, err := c.kube.CoreV1().Secrets(c.Namespace).
 			List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 		if err != nil {
 			return []Finding{c.unread(ctx, fmt.Sprintf("Secret %s/%s", c.Namespace, name), err, "list it", roles)}

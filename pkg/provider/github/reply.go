@@ -28,25 +28,15 @@ func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comm
 		return err
 	}
 	if known == nil {
-		return r.comment(
-			ctx,
-			"writing the reply",
-			http.MethodPost,
-			fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number),
-			body,
-		)
+		return r.comment(ctx, "writing the reply", http.MethodPost,
+			fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number), body)
 	}
 	if strings.TrimSpace(strings.ReplaceAll(known.GetBody(), "\r\n", "\n")) == strings.TrimSpace(body) {
 		return nil
 	}
 	const what = "updating the reply"
-	err = r.comment(
-		ctx,
-		what,
-		http.MethodPatch,
-		fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()),
-		body,
-	)
+	err = r.comment(ctx, what, http.MethodPatch,
+		fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()), body)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf(reasonCommentGone, "%s: it was deleted meanwhile", what)
 	}

@@ -21,9 +21,7 @@ import (
 // cases. First, the URL is listed for the owner's namespace and not for the other's. Second, the
 // URL is in no list, no event has proven it, and the other's time to prove it has passed.
 func (r *Reconciler) takeOver(
-	ctx context.Context,
-	owner types.NamespacedName,
-	live *v1alpha1.RepositoryClaim,
+	ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim,
 ) (bool, error) {
 	owners, holder := r.settings.Load().Owners, ownerOf(live)
 	if holder == owner || !owners.Asked || owners.Broken != "" {
@@ -55,9 +53,7 @@ func (r *Reconciler) takeOver(
 // confirms that the previous owner is deleted or names another URL. The claim is changed, not
 // recreated, so that no other namespace can get it in between (docs/adr/0053).
 func (r *Reconciler) move(
-	ctx context.Context,
-	to *pacv1alpha1.Repository,
-	live *v1alpha1.RepositoryClaim,
+	ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim,
 ) (*v1alpha1.RepositoryClaim, error) {
 	holder := ownerOf(live)
 	if holder.Namespace != to.Namespace || holder == keyOf(to) ||

@@ -78,9 +78,6 @@ func (p *StoredPlan) SetSubject(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil
 	}
-	return p.patch(
-		ctx,
-		"labelling",
-		map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}},
-	)
+	return p.patch(ctx, "labelling",
+		map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}})
 }

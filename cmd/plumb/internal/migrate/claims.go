@@ -52,7 +52,10 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 	if _, err := v1alpha1.CanonicalURL(repository.Spec.URL); err != nil {
 		return "is not served: its spec.url is not valid"
 	}
+	url := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
 	switch {
+	case !n.Back && claim == nil && url.IsFalse() && url.Reason == "Claimed": // by one that stays at PaC
+		return "is not served: " + url.Message
 	case n.Back && own, !n.Back && claim == nil:
 		return ""
 	case n.Back:
@@ -130,8 +133,8 @@ func (n *Namespaces) awaitClaims(ctx context.Context) error {
 	})
 	if wait.Interrupted(err) && len(left) > 0 {
 		done := map[bool]string{false: "claimed", true: "released"}[n.Back]
-		return fmt.Errorf("Plumbline has not %s the URLs of %d Repositories after %s, for example that of %s: "+
-			"see with plumb doctor whether a controller runs, then run the command again", done, len(left), n.Timeout, left[0])
+		return fmt.Errorf("the URLs of %d Repositories are not %s after %s, for example that of %s: "+
+			"see with plumb doctor whether a controller runs, then run the command again", len(left), done, n.Timeout, left[0])
 	}
 	return err
 }

@@ -69,7 +69,8 @@ func (f *Finish) Run(ctx context.Context) error {
 	}
 	if running := found.Running(); len(running) > 0 {
 		return fmt.Errorf("nothing of Pipelines-as-Code is needed any more, and it runs in namespace %s (%s): stop it, "+
-			"then run this command again. To stop it: %s", found.Namespace, strings.Join(running, ", "), found.HowToStop())
+			"then run this command again. All webhooks must lead to Plumbline before: plumb migrate namespace --all lists those "+
+			"of single repositories. To stop it: %s", found.Namespace, strings.Join(running, ", "), found.HowToStop())
 	}
 	if err := f.podsEnd(ctx, found); err != nil {
 		return err

@@ -12,15 +12,11 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/test/forge"
-	"github.com/plumbline-ci/plumbline/test/forge/gitlab"
 )
 
 // A check gets the true end of its run, and the run can be deleted afterwards.
@@ -280,61 +276,5 @@ func TestFinishRefuses(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Each check that cannot be concluded has a reason that says what to do, and the others are
-// concluded.
-func TestFinishSaysWhyChecksStayOpen(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(l *left)
-		want   string
-	}{
-		"the Secret of a token is gone": {func(l *left) {
-			_ = l.kube.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("secrets"), team, "lab")
-		}, "secret team-a/lab does not exist"},
-		"a refused token": {func(l *left) {
-			l.lab.Inject(gitlab.Fault{Do: gitlab.Revoked401()})
-		}, "Token was revoked"},
-		"a rate limit": {func(l *left) {
-			l.lab.Inject(gitlab.Fault{Do: gitlab.RateLimited(time.Now(), time.Now().Add(time.Minute))})
-		}, "429"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLeft(t)
-			l.create(ended(l.labRun("lab"), "True", "Succeeded"), ended(l.run("good", "started"), "True", "Succeeded"))
-			test.change(l)
-			err := l.finish()
-			if err == nil || !strings.Contains(err.Error(), "1 checks could not be concluded") ||
-				l.conclusionOf("good") != "success" {
-				t.Error(err)
-			}
-			l.says("The check of PipelineRun team-a/lab may be open: ", test.want)
-			t.Log(err, l.out.String())
-		})
-	}
-}
-
-// While it waits, the command reads the runs that it waits for, and not all runs of the cluster
-// each second.
-func TestFinishListsRunsOnceWhileItWaits(t *testing.T) {
-	l := newLeft(t)
-	l.create(l.run("running", "started"))
-	lists, gets := 0, 0
-	fake, _ := l.Cluster.Dynamic.(*dynamicfake.FakeDynamicClient)
-	fake.PrependReactor("list", "pipelineruns", func(clienttesting.Action) (bool, runtime.Object, error) {
-		lists++
-		return false, nil, nil
-	})
-	fake.PrependReactor("get", "pipelineruns", func(clienttesting.Action) (bool, runtime.Object, error) {
-		gets++
-		return false, nil, nil
-	})
-	err := l.finish(func(f *Finish) { f.Wait = true })
-	if err == nil || !strings.Contains(err.Error(), "1 runs of Pipelines-as-Code have not finished") {
-		t.Error(err)
-	}
-	if lists != 1 || gets < 2 {
-		t.Errorf("%d lists and %d reads", lists, gets)
 	}
 }

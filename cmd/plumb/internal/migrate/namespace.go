@@ -113,7 +113,7 @@ func (n *Namespaces) running(ctx context.Context) error {
 	}
 	switch stopped := found.Stopped(); {
 	case stopped != "" && n.Back:
-		return fmt.Errorf("Deployment %s of Pipelines-as-Code does not run, so nothing would serve the namespaces: "+
+		return fmt.Errorf("the Deployment %s of Pipelines-as-Code does not run, so nothing would serve the namespaces: "+
 			"start it first", stopped)
 	case stopped != "":
 		n.say(

@@ -216,6 +216,24 @@ func TestNamespaceKeepsAnotherMove(t *testing.T) {
 	}
 }
 
+func TestNamespaceSaysThatPaCKeepsAURL(t *testing.T) {
+	kept := app("team-a")
+	kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{
+		Type:    pacv1alpha1.RepositoryURL,
+		Status:  corev1.ConditionFalse,
+		Reason:  "Claimed",
+		Message: "it belongs to team-b/app",
+	})
+	e := newMoving(t, kept)
+	e.own.PrependReactor("list", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &v1alpha1.RepositoryClaimList{}, nil
+	})
+	if err := e.move(forward, "team-a"); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Repository team-a/app is not served: it belongs to team-b/app")
+}
+
 func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	second, refused := app("team-a"), repository("team-a", "refused", "https://git.example.com/acme/refused")
 	second.Name = "second"
@@ -249,7 +267,7 @@ func TestNamespaceNamesRepositoriesThatAreNotClaimed(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := e.move(forward, "team-a")
-	if err == nil || !strings.Contains(err.Error(), "has not claimed the URLs of 1 Repositories after 200ms, for example that of team-a/app") {
+	if err == nil || !strings.Contains(err.Error(), "the URLs of 1 Repositories are not claimed after 200ms, for example that of team-a/app") {
 		t.Error(err)
 	}
 }

@@ -29,6 +29,7 @@ func (f *Finish) release(ctx context.Context, found *pac.Installation) error {
 	if err != nil {
 		return err
 	}
+	f.say("%d PipelineRuns have something of Pipelines-as-Code. Removing it ...", len(left)) // some 50 a second
 	concluded, released, failed := 0, 0, 0
 	var wait time.Duration
 	for _, run := range left {

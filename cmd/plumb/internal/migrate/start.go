@@ -81,8 +81,8 @@ func (s *Start) servesNone(ctx context.Context, cm *corev1.ConfigMap) error {
 	}
 	for _, claim := range claims {
 		if owner := claim.Spec.Repository; claim.Status.ReleasedAt == nil && owner.Namespace != s.Namespace {
-			return fmt.Errorf("Plumbline serves Repositories already, for example %s/%s, and this command would give all of "+
-				"them to Pipelines-as-Code. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
+			return fmt.Errorf("the Repositories that Plumbline serves would all return to Pipelines-as-Code, for example "+
+				"%s/%s. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
 		}
 	}
 	return nil

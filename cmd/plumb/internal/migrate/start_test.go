@@ -173,7 +173,7 @@ func TestStartRefuses(t *testing.T) {
 			if err := e.own.Tracker().Add(claim(app("team-a"))); err != nil {
 				e.Fatal(err)
 			}
-		}, "serves Repositories already, for example team-a/app"},
+		}, "would all return to Pipelines-as-Code, for example team-a/app"},
 		"missing rights": {func(e *env) {
 			e.put(theirs()...)
 			e.allow("create secrets", "patch configmaps")

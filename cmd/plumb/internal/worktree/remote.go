@@ -36,11 +36,8 @@ func (t *Tree) remote(ctx context.Context) (string, error) {
 	case len(names) == 0:
 		return "", errNoRemote
 	}
-	return "", fmt.Errorf(
-		"the repository has the remotes %s and none called %s: say with --url which one is meant",
-		strings.Join(names, ", "),
-		origin,
-	)
+	return "", fmt.Errorf("the repository has the remotes %s and none called %s: say with --url which one is meant",
+		strings.Join(names, ", "), origin)
 }
 
 // URL returns the web URL of the repository that the remote is.

@@ -60,10 +60,8 @@ func (c conditions) write(
 		return false, nil
 	}
 	if _, err := all.UpdateStatus(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return false, fault.FromKube(
-			fault.VerbUpdate,
-			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err),
-		)
+		return false, fault.FromKube(fault.VerbUpdate,
+			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err))
 	}
 	return true, nil
 }

@@ -55,7 +55,12 @@ func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
 	served := s.servedAt(s.baseURL())
 	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
 	for i := range l.Missed {
-		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace
+		d := &l.Missed[i]
+		owner, known := served.owners[d.Repository]
+		d.Tenant = owner.Namespace
+		if served.forwards && !known { // Pipelines-as-Code may be down while others succeed: GitHub ends this
+			d.Refused = min(d.Refused, redelivery.MaxRefused-1)
+		}
 	}
 	for _, d := range l.giveUp(s.gone) {
 		s.report(ctx, d, served)
@@ -203,7 +208,8 @@ func (s *source) report(ctx context.Context, d givenUp, served served) {
 	s.metrics.GaveUp(ctx)
 	owner := served.owners[d.Repository]
 	name := owner.Namespace + "/" + owner.Name
-	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name, "why", d.why)
+	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name,
+		"number", d.Repository, "why", d.why)
 	if repository, err := s.repositories.Repositories(owner.Namespace).Get(owner.Name); err == nil {
 		redelivery.ReportGivenUp(s.recorder, repository, d.Delivery, d.why, remedy)
 	}

@@ -106,9 +106,7 @@ func (s *surveyor) compareOne(ctx context.Context, m *moving, from *origin, e st
 // complete reports whether a pipeline that is not among them was certainly not started: the
 // PipelineRuns of older events are deleted.
 func compare(
-	planned *Planned,
-	started []string,
-	complete func(name string) bool,
+	planned *Planned, started []string, complete func(name string) bool,
 ) (all []difference, unknown []Pipeline) {
 	here := map[string]bool{}
 	for _, p := range planned.Pipelines {
