@@ -99,6 +99,38 @@ func TestDeliveriesArePartitioned(t *testing.T) {
 	}
 }
 
+// The cache may lack a Repository that was just created. Pipelines-as-Code reads live.
+func TestDeliveryOfUnknownRepositoryIsForwarded(t *testing.T) {
+	for name, c := range map[string]struct {
+		signature string
+		without   bool // Pipelines-as-Code
+		known     bool // a Repository of a served namespace has the URL, and cannot claim it
+		forwarded int64
+		status    int
+	}{
+		"verified":                     {forwarded: 1, status: http.StatusAccepted},
+		"not verified":                 {signature: "none", status: http.StatusUnauthorized},
+		"without Pipelines-as-Code":    {without: true, status: http.StatusOK},
+		"refused by the administrator": {known: true, status: http.StatusOK},
+	} {
+		e := newEnv(t)
+		pac := e.besides("theirs", http.StatusAccepted)
+		e.drop(repositoryURL)
+		if e.barred = "ci"; !c.known {
+			e.remove("app")
+		}
+		if c.without {
+			e.pac = ""
+		}
+		d := push("k1")
+		d.signature = c.signature
+		answer := e.send(e.replica(), d.request())
+		if e.wantEvents(0); answer.Code != c.status || pac.requests.Load() != c.forwarded {
+			t.Errorf("%s: answered %d, forwarded %d times\n%s", name, answer.Code, pac.requests.Load(), e.log())
+		}
+	}
+}
+
 // Pipelines-as-Code verifies the signature, so what it gets is what the Git service has sent.
 func TestForwardedRequestIsUnchanged(t *testing.T) {
 	e := newEnv(t)
