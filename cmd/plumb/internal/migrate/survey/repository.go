@@ -209,10 +209,8 @@ func (s *surveyor) events(m *moving) {
 	}
 	if m.byApp() && !strings.HasPrefix(canonical+"/", s.GitHubURL+"/") {
 		block(
-			fmt.Sprintf(
-				"it is not at %s, and deliveries of the GitHub App are accepted for repositories there only",
-				s.GitHubURL,
-			),
+			fmt.Sprintf("it is not at %s, and deliveries of the GitHub App are accepted for repositories there only",
+				s.GitHubURL),
 			"set github-url in ConfigMap plumbline to the server of the App, or name the Git service in git_provider",
 			"docs/github.md#set-up",
 		)
