@@ -234,44 +234,6 @@ func TestNamespaceSaysThatPaCKeepsAURL(t *testing.T) {
 	e.says("Repository team-a/app is not served: it belongs to team-b/app")
 }
 
-func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
-	second, refused := app("team-a"), repository("team-a", "refused", "https://git.example.com/acme/refused")
-	second.Name = "second"
-	refused.Status.Conditions = append(refused.Status.Conditions, apis.Condition{
-		Type:    pacv1alpha1.RepositoryCredentials,
-		Status:  corev1.ConditionFalse,
-		Reason:  "CredentialsMissing",
-		Message: "no token",
-	})
-	lab := repository("team-a", "lab", "https://gitlab.example.com/acme/lab.git")
-	lab.Spec.GitProvider = &pacv1alpha1.GitProvider{Type: "gitlab"}
-	hub := repository("team-a", "hub", "https://github.com/acme/hub")
-	hub.Spec.GitProvider = &pacv1alpha1.GitProvider{Secret: &pacv1alpha1.Secret{Name: "token"}}
-	e := newMoving(t, second, app("team-a"), refused, lab, hub)
-	if err := e.move(forward, "team-a"); err != nil {
-		t.Fatal(err)
-	}
-	e.says(
-		"Repository team-a/refused claimed, but CredentialsMissing: no token",
-		"Repository team-a/second is not served: its URL belongs to Repository team-a/app",
-		"https://hooks.example.com/",
-		"https://gitlab.example.com/acme/lab/-/hooks",
-		"plumb webhook add lab --namespace team-a",
-		"https://github.com/acme/hub/settings/hooks",
-	)
-}
-
-func TestNamespaceNamesRepositoriesThatAreNotClaimed(t *testing.T) {
-	e := newMoving(t)
-	if err := e.own.Tracker().Add(app("team-a")); err != nil {
-		t.Fatal(err)
-	}
-	err := e.move(forward, "team-a")
-	if err == nil || !strings.Contains(err.Error(), "the URLs of 1 Repositories are not claimed after 200ms, for example that of team-a/app") {
-		t.Error(err)
-	}
-}
-
 // Another administrator moves the namespace back while this one waits for its claims.
 func TestNamespaceSaysThatAMoveIsUndone(t *testing.T) {
 	e := newMoving(t, app("team-a"))
