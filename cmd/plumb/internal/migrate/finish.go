@@ -125,7 +125,9 @@ func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error
 
 // survey returns PaC's runs that have not finished, and the namespaces of those whose checks may be
 // open.
-func (f *Finish) survey(ctx context.Context) (running []*pipelinev1.PipelineRun, namespaces map[string]bool, err error) {
+func (f *Finish) survey(
+	ctx context.Context,
+) (running []*pipelinev1.PipelineRun, namespaces map[string]bool, err error) {
 	namespaces = map[string]bool{}
 	err = f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) {
 		if unfinished(run) {
