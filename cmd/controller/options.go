@@ -50,9 +50,7 @@ func (o *options) define(f *flag.FlagSet) {
 		"print the problems of the installation and how to fix them, and exit; the exit code is 1 if there are any")
 	f.IntVar(&o.healthPort, "health-port", injection.HealthCheckDefaultPort, "port of /health and /readiness")
 	f.IntVar(
-		&o.mutexFraction,
-		"mutex-profile-fraction",
-		0,
+		&o.mutexFraction, "mutex-profile-fraction", 0,
 		"one in so many waits for a lock is recorded for /debug/pprof/mutex, which the key runtime-profiling of the ConfigMap opens; 0 records none",
 	)
 }

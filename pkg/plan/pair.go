@@ -251,9 +251,7 @@ func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[stri
 // without the other, one has to see what the other has decided. So an event that is not decided and
 // outdated cannot store a decision without reading again.
 func (d *draft) others(
-	ctx context.Context,
-	subjects string,
-	picks func(*v1alpha1.GitEventSpec) bool,
+	ctx context.Context, subjects string, picks func(*v1alpha1.GitEventSpec) bool,
 	outdates func(*v1alpha1.GitEvent) (outdated bool, note map[string]string),
 ) ([]history.Record, error) {
 	list := func() ([]history.Record, error) {

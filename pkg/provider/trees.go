@@ -64,9 +64,7 @@ func (o object) size() int {
 
 // Files returns the files of a directory. It calls list and read for what is not cached.
 func (t *Trees) Files(
-	ctx context.Context,
-	tree TreeID,
-	list func() ([]Definition, error),
+	ctx context.Context, tree TreeID, list func() ([]Definition, error),
 	read func(context.Context, Definition) ([]byte, error),
 ) ([]git.File, error) {
 	found, ok := t.get(tree)

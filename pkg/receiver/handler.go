@@ -198,11 +198,8 @@ func (h *Handler) claimant(r *http.Request) (*provider.Provider, *answer) {
 	}
 	claimant := delivery.Claimant(h.Providers, r.Header)
 	if claimant == nil {
-		return nil, rejected(
-			http.StatusBadRequest,
-			reasonUnknownService,
-			"no Git service recognises this request: its headers are not those of a webhook delivery",
-		)
+		return nil, rejected(http.StatusBadRequest, reasonUnknownService,
+			"no Git service recognises this request: its headers are not those of a webhook delivery")
 	}
 	return claimant, nil
 }

@@ -39,9 +39,7 @@ func (c *Checker) copies(ctx context.Context) []Finding {
 			Problem: "do not have all webhook secrets yet: receivers do not become ready, and deliveries that cannot be verified are answered 503",
 			Remedy: fmt.Sprintf(
 				"let the controllers run, which copy them: kubectl -n %s get pods, then kubectl -n %s logs deployment/%s",
-				c.Namespace,
-				c.Namespace,
-				Controller,
+				c.Namespace, c.Namespace, Controller,
 			),
 		},
 	}

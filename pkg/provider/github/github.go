@@ -279,10 +279,6 @@ func checkProject(p v1alpha1.Project) error {
 	return nil
 }
 
-func notARepository(p v1alpha1.Project) error {
-	return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
-}
-
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {
 	if err := checkProject(p); err != nil {
 		return err

@@ -112,3 +112,7 @@ func appFailed(what string, err error, from string) error {
 	}
 	return limits.Failed(what, err)
 }
+
+func notARepository(p v1alpha1.Project) error {
+	return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
+}

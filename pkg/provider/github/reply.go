@@ -103,8 +103,7 @@ func (r *repository) comment(ctx context.Context, what, method, path, body strin
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(limits.Failed(what, err), fault.Operator):
 		return fmt.Errorf(
 			"%w (to write comments %s needs the permission Pull requests: write, and the conversation must not be locked)",
-			limits.Failed(what, err),
-			r.caller,
+			limits.Failed(what, err), r.caller,
 		)
 	case err != nil:
 		return limits.Failed(what, err)

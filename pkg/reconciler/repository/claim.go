@@ -118,12 +118,8 @@ func (r *Reconciler) createClaim(
 	}
 	first, err := r.readClaim(ctx, wanted.Name)
 	if err == nil && first == nil {
-		err = fault.Transientf(
-			reasonClaimVanished,
-			"RepositoryClaim %s/%s was deleted while it was being claimed",
-			r.namespace,
-			wanted.Name,
-		)
+		err = fault.Transientf(reasonClaimVanished, "RepositoryClaim %s/%s was deleted while it was being claimed",
+			r.namespace, wanted.Name)
 	}
 	return first, false, err
 }
@@ -153,16 +149,11 @@ func (r *Reconciler) writeReleased(
 func (r *Reconciler) writeClaim(
 	ctx context.Context, claim *v1alpha1.RepositoryClaim,
 ) (*v1alpha1.RepositoryClaim, error) {
-	written, err := r.client.PlumblineV1alpha1().
-		RepositoryClaims(r.namespace).
+	written, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).
 		UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf(
-			"writing the status of RepositoryClaim %s/%s: %w",
-			r.namespace,
-			claim.Name,
-			fault.FromKube(fault.VerbUpdate, err),
-		)
+		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w",
+			r.namespace, claim.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return written, nil
 }

@@ -78,16 +78,12 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	if claim.Status.ReleasedAt == nil {
 		return fmt.Sprintf(
 			"%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
-			claim.Spec.URL,
-			ownerOf(claim),
+			claim.Spec.URL, ownerOf(claim),
 		)
 	}
 	return fmt.Sprintf(
 		"%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
-		claim.Spec.URL,
-		ownerOf(claim),
-		claim.Namespace,
-		claim.Name,
+		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name,
 	)
 }
 

@@ -71,13 +71,8 @@ func (r *Reconciler) move(
 	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
 	moved, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf(
-			"moving RepositoryClaim %s/%s to Repository %s: %w",
-			r.namespace,
-			claim.Name,
-			keyOf(to),
-			fault.FromKube(fault.VerbUpdate, err),
-		)
+		return nil, fmt.Errorf("moving RepositoryClaim %s/%s to Repository %s: %w", r.namespace, claim.Name, keyOf(to),
+			fault.FromKube(fault.VerbUpdate, err))
 	}
 	return moved, nil
 }
@@ -123,10 +118,8 @@ func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1a
 // ofWebhook says of a repository on GitHub that its own webhook is served and no App, "" for any
 // other. It is GitHub if the Repository says so, or the URL.
 func (r *Reconciler) ofWebhook(repository *pacv1alpha1.Repository) string {
-	service, err := pacv1alpha1.ServiceOf(
-		repository,
-		r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}),
-	)
+	service, err := pacv1alpha1.ServiceOf(repository,
+		r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}))
 	if err != nil || !service.HasWebhook() || !repository.OnGitHub() {
 		return ""
 	}

@@ -201,8 +201,7 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 // eventHandler wakes a Repository when the problem that its events wait for changes, or, if it has
 // a limit, when its runs change. The many other updates of an event do not wake it.
 func eventHandler(
-	enqueue func(types.NamespacedName),
-	limited func(types.NamespacedName) bool,
+	enqueue func(types.NamespacedName), limited func(types.NamespacedName) bool,
 ) cache.ResourceEventHandler {
 	wake := func(before, after *v1alpha1.GitEvent) {
 		event := after

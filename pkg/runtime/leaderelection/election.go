@@ -163,8 +163,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // the lease was read to release it. Then the release would fail with a conflict, and all processes
 // would wait until the lease expires.
 func (l *lock) write(
-	ctx context.Context,
-	record resourcelock.LeaderElectionRecord,
+	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
 	if record.HolderIdentity == "" {

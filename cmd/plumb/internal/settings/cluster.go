@@ -94,8 +94,7 @@ func (c *clients) readConfig(ctx context.Context, s *Settings) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf(
 			"--from-cluster: there is no %s in %s: say with --system-namespace where Plumbline is installed, or give the ConfigMap with --config",
-			what,
-			c.host,
+			what, c.host,
 		)
 	case err != nil:
 		return c.failed(what, "give it with --config", err)
@@ -131,9 +130,7 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 		return ready[0], nil
 	case len(found) == 0:
 		return nil, fmt.Errorf(
-			"--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository",
-			where,
-			c.host,
+			"--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository", where, c.host,
 			url,
 		)
 	}

@@ -53,8 +53,7 @@ func (t *Tree) URL(ctx context.Context) (string, error) {
 	web, err := WebURL(strings.TrimSpace(address))
 	if err != nil {
 		return "", fmt.Errorf(
-			"the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name",
-			remote,
+			"the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name", remote,
 			err,
 		)
 	}

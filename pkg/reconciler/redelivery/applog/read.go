@@ -103,9 +103,7 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 // attempts returns the attempts since the last read and a piece of the unread part, oldest first;
 // and what is left unread.
 func (s *source) attempts(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	l *ledger,
+	ctx context.Context, log provider.DeliveryLog, l *ledger,
 ) (all []provider.Attempt, left unread, err error) {
 	s.schedule.Pages = 0
 	all, left, err = s.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
@@ -136,10 +134,7 @@ func (s *source) attempts(
 // keeps what the read has found already. GitHub may have forgotten a cursor that fails at once, so
 // the next read starts over with the newest page; after a rate limit it does not.
 func (s *source) readOn(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	part unread,
-	room int,
+	ctx context.Context, log provider.DeliveryLog, part unread, room int,
 ) ([]provider.Attempt, unread) {
 	if end, limited := ctx.Deadline(); limited { // half of the time is for storing what is found
 		var cancel context.CancelFunc
@@ -159,10 +154,7 @@ func (s *source) readOn(
 // walk reads a part of the log, newest first, and returns what is left of it. It stops after
 // maxPages, before a page with more failures than there is room for, and at an error.
 func (s *source) walk(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	part unread,
-	room int,
+	ctx context.Context, log provider.DeliveryLog, part unread, room int,
 ) (all []provider.Attempt, left unread, err error) {
 	for left = part; s.schedule.Pages < maxPages && room > 0; {
 		page, next, err := log.Page(ctx, left.Cursor)

@@ -114,7 +114,7 @@ func compare(
 		here[name] = true
 		was := slices.Contains(started, name)
 		switch {
-		case p.Starts == Unknown, p.Starts == No && was && planned.pull && unrecorded(p.Why):
+		case p.Starts == Unknown, p.Starts == No && was && planned.unrecorded(p.Why):
 			unknown = append(unknown, p)
 		case p.Starts == Yes && !was && complete(name):
 			all = append(all, planned.difference(p, OnlyPlumbline))
@@ -131,7 +131,7 @@ func compare(
 	return all, unknown
 }
 
-// unrecorded reports whether a decision about a pull request depends on its labels or its title.
-func unrecorded(why string) bool {
-	return strings.HasPrefix(why, "on-label ") || strings.Contains(why, "event_title")
+// unrecorded reports whether a decision depends on the labels or the title of a pull request.
+func (p *Planned) unrecorded(why string) bool {
+	return p.pull && (strings.HasPrefix(why, "on-label ") || strings.Contains(why, "event_title"))
 }
