@@ -55,8 +55,7 @@ func newElection(ctx context.Context, cfg *rest.Config) (*leaderelection.Electio
 // API server that has just started refuses all clients until it has read the roles.
 func electionSettings(ctx context.Context, client kubernetes.Interface) (cm *corev1.ConfigMap, err error) {
 	read := func(ctx context.Context) (bool, error) {
-		cm, err = client.CoreV1().
-			ConfigMaps(system.Namespace()).
+		cm, err = client.CoreV1().ConfigMaps(system.Namespace()).
 			Get(ctx, knativeelection.ConfigMapName(), metav1.GetOptions{})
 		return err == nil || fault.Gone(err), nil
 	}

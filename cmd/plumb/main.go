@@ -33,8 +33,6 @@ func run() int {
 		fmt.Fprintf(os.Stderr, "plumb: the current directory cannot be read: %v\n", err)
 		return 2
 	}
-	return command.Run(
-		ctx,
-		command.Process{Args: os.Args, Dir: dir, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version},
-	)
+	return command.Run(ctx,
+		command.Process{Args: os.Args, Dir: dir, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Version: version})
 }

@@ -173,12 +173,8 @@ func (c *cluster) watchSecrets(stop <-chan struct{}) error {
 	}
 	var informers []cache.SharedInformer
 	for shard := range webhooksecret.Shards {
-		one := cache.NewListWatchFromClient(
-			c.kube.CoreV1().RESTClient(),
-			"secrets",
-			c.namespace,
-			fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)),
-		)
+		one := cache.NewListWatchFromClient(c.kube.CoreV1().RESTClient(), "secrets", c.namespace,
+			fields.OneTermEqualSelector("metadata.name", webhooksecret.ShardName(shard)))
 		informer := cache.NewSharedInformer(one, &corev1.Secret{}, resync)
 		_, err := informer.AddEventHandler(
 			cache.ResourceEventHandlerFuncs{AddFunc: set, UpdateFunc: func(_, changed any) { set(changed) }},

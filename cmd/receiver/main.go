@@ -91,42 +91,22 @@ func parse() (settings, *rest.Config) {
 	flag.IntVar(&s.metricsPort, "metrics-port", 9090, "port of /metrics; METRICS_PROMETHEUS_PORT overrides it")
 	flag.DurationVar(&s.drainWait, "drain-wait", receiver.DrainWait, "how long deliveries are served after SIGTERM")
 	flag.DurationVar(
-		&s.apiWait,
-		"api-wait",
-		recorder.DefaultCallTimeout,
+		&s.apiWait, "api-wait", recorder.DefaultCallTimeout,
 		"how long each call of a delivery to the API server may take; the time for a delivery is in proportion to it, at most 8 s by default: GitHub gives up after 10 s",
 	)
 	flag.StringVar(
-		&s.appSecret,
-		"github-app-secret",
-		"plumbline-github-app",
+		&s.appSecret, "github-app-secret", "plumbline-github-app",
 		"name of the Secret with the GitHub App's credentials, the same as for the controllers: they copy the webhook secret from it",
 	)
 	flag.StringVar(&s.configMap, "config-map", config.Name, "name of the ConfigMap with Plumbline's settings")
-	flag.StringVar(
-		&s.global,
-		"global-repository",
-		"pipelines-as-code",
-		"name of the Repository in Plumbline's namespace whose settings complete those of all others",
-	)
-	flag.BoolVar(
-		&s.preflight,
-		"preflight",
-		false,
-		"print what is wrong with the installation and how to fix it, and exit; the exit code is 1 if anything is wrong",
-	)
-	flag.BoolVar(
-		&s.profiling,
-		"profiling",
-		false,
-		"serve /debug/pprof on port 8008, or PROFILING_PORT, without authentication",
-	)
-	flag.IntVar(
-		&s.contention,
-		"mutex-profile-fraction",
-		0,
-		"one of so many waits for a lock is recorded for /debug/pprof/mutex; 0 is none",
-	)
+	flag.StringVar(&s.global, "global-repository", "pipelines-as-code",
+		"name of the Repository in Plumbline's namespace whose settings complete those of all others")
+	flag.BoolVar(&s.preflight, "preflight", false,
+		"print what is wrong with the installation and how to fix it, and exit; the exit code is 1 if anything is wrong")
+	flag.BoolVar(&s.profiling, "profiling", false,
+		"serve /debug/pprof on port 8008, or PROFILING_PORT, without authentication")
+	flag.IntVar(&s.contention, "mutex-profile-fraction", 0,
+		"one of so many waits for a lock is recorded for /debug/pprof/mutex; 0 is none")
 	s.tracing = traceFlags()
 	cfg := injection.ParseAndGetRESTConfigOrDie()
 	if cfg.QPS == 0 {

@@ -61,9 +61,7 @@ func traceFlags() map[string]*string {
 // newTracer installs the tracer that the keys configure. An invalid configuration is logged, and
 // deliveries are then received without traces.
 func newTracer(
-	ctx context.Context,
-	logger *zap.SugaredLogger,
-	keys map[string]*string,
+	ctx context.Context, logger *zap.SugaredLogger, keys map[string]*string,
 ) (shutdown func(context.Context) error) {
 	data := map[string]string{}
 	for key, value := range keys {

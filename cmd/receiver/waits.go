@@ -69,12 +69,9 @@ func synced(informers []cache.SharedInformer) func() bool {
 func (c *cluster) watchAll() error {
 	settings := "ConfigMap " + c.namespace + "/" + c.configMap
 	claims := c.own.Plumbline().V1alpha1().RepositoryClaims().Informer()
-	return errors.Join(
-		c.waits.watch(settings, c.configured, c.settings.Core().V1().ConfigMaps().Informer()),
-		c.waits.watch("GitEvents", c.counted, c.open),
-		c.waits.watch("RepositoryClaims", claims.HasSynced, claims),
-		c.waits.watch("Repositories", c.repositories().HasSynced, c.repositories()),
-	)
+	return errors.Join(c.waits.watch(settings, c.configured, c.settings.Core().V1().ConfigMaps().Informer()),
+		c.waits.watch("GitEvents", c.counted, c.open), c.waits.watch("RepositoryClaims", claims.HasSynced, claims),
+		c.waits.watch("Repositories", c.repositories().HasSynced, c.repositories()))
 }
 
 // String returns why the cache is not filled, without the error itself, which has addresses.
@@ -103,10 +100,8 @@ func (c *cluster) waitsFor() (lines []string) {
 		}
 	}
 	if c.configured() && c.config.Load().Namespaces.Broken != "" {
-		lines = append(
-			lines,
-			"ConfigMap "+c.namespace+"/"+c.configMap+": serve-namespaces is not valid, and the log says why",
-		)
+		lines = append(lines,
+			"ConfigMap "+c.namespace+"/"+c.configMap+": serve-namespaces is not valid, and the log says why")
 	}
 	if !c.copies.Complete() {
 		lines = append(lines, "The copies of webhook secrets: the controllers have not made all of them. "+

@@ -48,9 +48,7 @@ func (ev *evaluation) approve(ctx context.Context, decision rules.Result) (rules
 
 // cannotApprove decides about an event that cannot approve its commit itself. ends is false for a
 // command or remark that may run its commit if that is the approved head.
-func (ev *evaluation) cannotApprove(
-	decision rules.Result, recorded []history.Record,
-) (end rules.Result, ends bool) {
+func (ev *evaluation) cannotApprove(decision rules.Result, recorded []history.Record) (end rules.Result, ends bool) {
 	allowed := decision.Verdict == rules.Allowed
 	switch {
 	case ev.startsRuns() && !allowed && same(ev.Spec.Sender, ev.Spec.PullRequest.Author): // S24, whatever the command

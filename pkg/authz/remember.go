@@ -25,9 +25,7 @@ import (
 // applyRemembered decides about a commit without an approval of its own: it runs if an approval of
 // another commit counts for it.
 func (ev *evaluation) applyRemembered(
-	ctx context.Context,
-	decision rules.Result,
-	recorded []history.Record,
+	ctx context.Context, decision rules.Result, recorded []history.Record,
 ) (rules.Result, error) {
 	if !ev.config.RememberApprovals || decision.Verdict == rules.Allowed {
 		return decision, nil
@@ -109,14 +107,8 @@ func (ev *evaluation) whyForgotten(ctx context.Context, given *v1alpha1.Approval
 	case !may:
 		return given.By + " may no longer approve it", nil
 	}
-	different, err := ev.sources.History.Differ(
-		ctx,
-		given.SHA,
-		ev.Spec.SHA,
-		pipelinesascode.Definitions,
-		owners.File,
-		owners.AliasesFile,
-	)
+	different, err := ev.sources.History.Differ(ctx, given.SHA, ev.Spec.SHA, pipelinesascode.Definitions, owners.File,
+		owners.AliasesFile)
 	switch {
 	case fault.Is(err, fault.Invalid):
 		return "what has changed since cannot be found out: " + fault.Of(err).Message, nil

@@ -90,11 +90,8 @@ func (p *parser) namespaces(previous Namespaces) Namespaces {
 }
 
 func (p *parser) badNamespaces(problem string, previous Namespaces) Namespaces {
-	p.bad(
-		keyServeNamespaces,
-		problem,
-		namespacesForm+"; at the start no namespace of a team is served until the key is corrected",
-	)
+	p.bad(keyServeNamespaces, problem,
+		namespacesForm+"; at the start no namespace of a team is served until the key is corrected")
 	if previous.own != "" && previous.Broken == "" {
 		return previous
 	}

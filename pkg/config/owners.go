@@ -75,12 +75,8 @@ func (p *parser) owners() Owners {
 		o.listed = nil
 		p.errs = append(
 			p.errs,
-			fmt.Errorf(
-				"key %q: %s; allowed: %s; no event starts anything until it is fixed",
-				keyURLOwners,
-				o.Broken,
-				ownersForm,
-			),
+			fmt.Errorf("key %q: %s; allowed: %s; no event starts anything until it is fixed",
+				keyURLOwners, o.Broken, ownersForm),
 		)
 	}
 	return o

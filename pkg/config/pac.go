@@ -102,10 +102,8 @@ func servedKeys() []pacv1alpha1.Setting {
 func unserved(instead string, idle []string, names ...string) []pacv1alpha1.Setting {
 	var settings []pacv1alpha1.Setting
 	for _, name := range names {
-		settings = append(
-			settings,
-			pacv1alpha1.Setting{Name: name, Treatment: pacv1alpha1.Unserved, Instead: instead, Idle: idle},
-		)
+		settings = append(settings,
+			pacv1alpha1.Setting{Name: name, Treatment: pacv1alpha1.Unserved, Instead: instead, Idle: idle})
 	}
 	return settings
 }

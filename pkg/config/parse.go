@@ -137,12 +137,8 @@ func (p *parser) integer(key string, within limits, standard, previous int) int 
 }
 
 func (p *parser) open(standard, previous quota.Limits) quota.Limits {
-	events := p.integer(
-		keyOpenEvents,
-		limits{minimum: minOpenEvents, maximum: maxOpenEvents},
-		standard.Events,
-		previous.Events,
-	)
+	events := p.integer(keyOpenEvents, limits{minimum: minOpenEvents, maximum: maxOpenEvents}, standard.Events,
+		previous.Events)
 	mebibytes := p.integer(keyOpenPayloads, limits{minimum: minOpenPayloads, maximum: maxOpenPayloads},
 		int(standard.Bytes>>20), int(previous.Bytes>>20))
 	return quota.Limits{Events: events, Bytes: int64(mebibytes) << 20}

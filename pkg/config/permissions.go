@@ -61,11 +61,8 @@ func (p *parser) permissions(key string, previous Permissions) Permissions {
 		name, level, _ := strings.Cut(part, ":")
 		name, level = strings.TrimSpace(name), strings.TrimSpace(level)
 		if !permissionName.MatchString(name) || rank(level) == 0 {
-			p.bad(
-				key,
-				strconv.Quote(strings.TrimSpace(part))+" is not a permission",
-				`GitHub's names with a level, like "pull_requests: write, packages: read"; levels: read, write, admin`,
-			)
+			p.bad(key, strconv.Quote(strings.TrimSpace(part))+" is not a permission",
+				`GitHub's names with a level, like "pull_requests: write, packages: read"; levels: read, write, admin`)
 			return previous
 		}
 		read[name] = level

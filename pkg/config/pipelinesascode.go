@@ -18,12 +18,8 @@ func (p PipelinesAsCode) Runs() bool { return p.URL != "" || p.Broken }
 // Pipelines-as-Code did not run: it would lose deliveries, and its PipelineRuns would be adopted.
 func (p *parser) pipelinesAsCode(previous *Config) PipelinesAsCode {
 	errs := len(p.errs)
-	url := p.origin(
-		keyPipelinesAsCode,
-		"",
-		previous.PipelinesAsCode.URL,
-		"http://pipelines-as-code-controller.pipelines-as-code.svc:8080",
-	)
+	url := p.origin(keyPipelinesAsCode, "", previous.PipelinesAsCode.URL,
+		"http://pipelines-as-code-controller.pipelines-as-code.svc:8080")
 	known := previous.Namespaces.own != "" && !previous.PipelinesAsCode.Broken
 	return PipelinesAsCode{URL: url, Broken: len(p.errs) > errs && !known}
 }

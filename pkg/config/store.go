@@ -20,8 +20,7 @@ type Store struct {
 
 // NewStore returns a store to be filled by WatchConfigs. Each update with bad keys logs one error;
 // the bad keys keep their previous values. It also logs the keys of Pipelines-as-Code that have no
-// effect. onAfterStore is called with the ConfigMap's name and the
-// *Config.
+// effect. onAfterStore is called with the ConfigMap's name and the *Config.
 func NewStore(logger configmap.Logger, onAfterStore ...func(name string, value any)) *Store {
 	s := &Store{}
 	// An error of the constructor would make knative's store exit the process at the first

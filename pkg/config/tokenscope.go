@@ -36,7 +36,9 @@ func NewRepositoryGlob(text string) (RepositoryGlob, error) {
 }
 
 // Match reports whether the glob matches a repository, "owner/repo".
-func (g RepositoryGlob) Match(repository string) bool { return g.glob.Match(strings.ToLower(repository)) }
+func (g RepositoryGlob) Match(repository string) bool {
+	return g.glob.Match(strings.ToLower(repository))
+}
 
 // One reports whether the glob is the name of one repository.
 func (g RepositoryGlob) One() bool { return !strings.ContainsAny(g.Text, `*?[{\`) }

@@ -52,12 +52,9 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 		return "", provider.Credentials{}, err
 	}
 	if repository == nil {
-		return "", provider.Credentials{}, fault.Operatorf(
-			ReasonRepositoryGone,
-			"Repository %s/%s is gone, and with it the credentials of its Git service",
-			s.event.Spec.Repository.Namespace,
-			s.event.Spec.Repository.Name,
-		)
+		return "", provider.Credentials{}, fault.Operatorf(ReasonRepositoryGone,
+			"Repository %s/%s is gone, and with it the credentials of its Git service", s.event.Spec.Repository.Namespace,
+			s.event.Spec.Repository.Name)
 	}
 	global, err := s.pool.global(ctx)
 	if err != nil {
@@ -65,13 +62,8 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 	}
 	own, err := pacv1alpha1.ServiceOf(repository, global)
 	if err != nil {
-		return "", provider.Credentials{}, fault.Operatorf(
-			fault.ReasonCredentialsInvalid,
-			"Repository %s/%s: %w",
-			repository.Namespace,
-			repository.Name,
-			err,
-		)
+		return "", provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid, "Repository %s/%s: %w",
+			repository.Namespace, repository.Name, err)
 	}
 	token, err := s.token(ctx, repository, own.Token)
 	base := service.BaseURL(own.URL, own.RepositoryURL, s.event.Spec.Project)
@@ -81,10 +73,7 @@ func (s *Session) login(ctx context.Context, service provider.Provider) (string,
 }
 
 func loginOf(
-	repository *pacv1alpha1.Repository,
-	own pacv1alpha1.Service,
-	token string,
-	reach egress.Policy,
+	repository *pacv1alpha1.Repository, own pacv1alpha1.Service, token string, reach egress.Policy,
 ) provider.Credentials {
 	return provider.Credentials{User: own.User, Token: token, Shared: own.Token.Namespace != repository.Namespace,
 		From: fmt.Sprintf("key %s of secret %s/%s", own.Token.Key, own.Token.Namespace, own.Token.Name), Reach: reach}
@@ -102,17 +91,12 @@ func reachOf(own pacv1alpha1.Service, base, system string, c *config.Config) egr
 
 // token reads the token of a Repository's Git service live, so that a changed one needs no restart.
 func (s *Session) token(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	key pacv1alpha1.SecretKey,
+	ctx context.Context, repository *pacv1alpha1.Repository, key pacv1alpha1.SecretKey,
 ) (string, error) {
 	if key.Name == "" {
-		return "", fault.Operatorf(
-			fault.ReasonCredentialsMissing,
+		return "", fault.Operatorf(fault.ReasonCredentialsMissing,
 			"Repository %s/%s names no token: set git_provider.secret to a Secret with the token of its Git service",
-			repository.Namespace,
-			repository.Name,
-		)
+			repository.Namespace, repository.Name)
 	}
 	secret, err := s.loginSecret(ctx, key.Namespace, key.Name)
 	return tokenIn(secret, err, key)
@@ -121,26 +105,18 @@ func (s *Session) token(
 // tokenIn returns the token in a Secret, given the result of reading it.
 func tokenIn(secret *corev1.Secret, err error, key pacv1alpha1.SecretKey) (string, error) {
 	if apierrors.IsNotFound(err) {
-		return "", fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"secret %s/%s does not exist: create it with the key %s and the token of the Git service",
-			key.Namespace,
-			key.Name,
-			key.Key,
-		)
+		return "", fault.Operatorf(fault.ReasonCredentialsMissing,
+			"secret %s/%s does not exist: create it with the key %s and the token of the Git service", key.Namespace, key.Name,
+			key.Key)
 	}
 	if err != nil {
 		return "", fault.FromKube(fault.VerbRead, fmt.Errorf("reading the token of the Git service: %w", err))
 	}
 	token := strings.TrimSpace(string(secret.Data[key.Key]))
 	if token == "" {
-		return "", fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"secret %s/%s has no key %s, or it is empty: set it to the token of the Git service",
-			key.Namespace,
-			key.Name,
-			key.Key,
-		)
+		return "", fault.Operatorf(fault.ReasonCredentialsMissing,
+			"secret %s/%s has no key %s, or it is empty: set it to the token of the Git service", key.Namespace, key.Name,
+			key.Key)
 	}
 	return token, nil
 }
@@ -150,14 +126,9 @@ func (s *Session) appCredentials(ctx context.Context) (provider.Credentials, err
 	namespace, name := s.pool.options.Namespace, s.pool.options.AppSecret
 	secret, err := s.app(ctx)
 	if apierrors.IsNotFound(err) {
-		return provider.Credentials{}, fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"secret %s/%s does not exist: create it with the keys %s, %s and webhook.secret of the GitHub App",
-			namespace,
-			name,
-			keyAppID,
-			keyPrivateKey,
-		)
+		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing,
+			"secret %s/%s does not exist: create it with the keys %s, %s and webhook.secret of the GitHub App", namespace, name,
+			keyAppID, keyPrivateKey)
 	}
 	if err != nil {
 		return provider.Credentials{}, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the GitHub App's secret: %w", err))
@@ -171,24 +142,14 @@ func App(secret *corev1.Secret) (provider.Credentials, error) {
 	namespace, name := secret.Namespace, secret.Name
 	for _, key := range []string{keyAppID, keyPrivateKey} {
 		if strings.TrimSpace(string(secret.Data[key])) == "" {
-			return provider.Credentials{}, fault.Operatorf(
-				fault.ReasonCredentialsMissing,
-				"secret %s/%s has no key %s, or it is empty: set it to the GitHub App's",
-				namespace,
-				name,
-				key,
-			)
+			return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing,
+				"secret %s/%s has no key %s, or it is empty: set it to the GitHub App's", namespace, name, key)
 		}
 	}
 	id, err := strconv.ParseInt(strings.TrimSpace(string(secret.Data[keyAppID])), 10, 64)
 	if err != nil {
-		return provider.Credentials{}, fault.Operatorf(
-			fault.ReasonCredentialsInvalid,
-			"secret %s/%s: key %s is not a number: set it to the App's ID",
-			namespace,
-			name,
-			keyAppID,
-		)
+		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsInvalid,
+			"secret %s/%s: key %s is not a number: set it to the App's ID", namespace, name, keyAppID)
 	}
 	return provider.Credentials{
 		AppID:      id,

@@ -24,19 +24,11 @@ type Reader struct {
 // Read returns the credentials of a Repository for the service at base, which is own's. It reads
 // the token live.
 func (r Reader) Read(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	own pacv1alpha1.Service,
-	base string,
-	c *config.Config,
+	ctx context.Context, repository *pacv1alpha1.Repository, own pacv1alpha1.Service, base string, c *config.Config,
 ) (provider.Credentials, error) {
 	if own.Token.Name == "" {
-		return provider.Credentials{}, fault.Operatorf(
-			fault.ReasonCredentialsMissing,
-			"Repository %s/%s names no token",
-			repository.Namespace,
-			repository.Name,
-		)
+		return provider.Credentials{}, fault.Operatorf(fault.ReasonCredentialsMissing, "Repository %s/%s names no token",
+			repository.Namespace, repository.Name)
 	}
 	secret, err := r.Kube.Secrets(own.Token.Namespace).Get(ctx, own.Token.Name, metav1.GetOptions{})
 	token, err := tokenIn(secret, err, own.Token)

@@ -89,10 +89,8 @@ func (p *Pool) global(ctx context.Context) (*pacv1alpha1.Repository, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.FromKube(
-			fault.VerbRead,
-			fmt.Errorf("reading the global Repository %s/%s: %w", o.Namespace, o.GlobalRepository, err),
-		)
+		return nil, fault.FromKube(fault.VerbRead,
+			fmt.Errorf("reading the global Repository %s/%s: %w", o.Namespace, o.GlobalRepository, err))
 	}
 	return global, nil
 }

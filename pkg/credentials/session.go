@@ -128,11 +128,9 @@ func (s *Session) locate(
 		return located, fmt.Errorf("looking for %s: %w", spec.Project.URL, err)
 	}
 	if own := spec.Repository; !v1alpha1.SameURL(located.Project.URL, own.URL) {
-		return located, fault.Operatorf(
-			reasonAnotherURL,
+		return located, fault.Operatorf(reasonAnotherURL,
 			"the project of Repository %s/%s has the URL %s, not %s: correct spec.url, and send the request again",
-			own.Namespace, own.Name, located.Project.URL, own.URL,
-		)
+			own.Namespace, own.Name, located.Project.URL, own.URL)
 	}
 	return located, nil
 }

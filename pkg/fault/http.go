@@ -111,11 +111,8 @@ func (r *reply) unfinished() *Error {
 	case r.err == nil:
 		return nil
 	case r.resp.StatusCode >= http.StatusMultipleChoices && r.resp.StatusCode != http.StatusNotModified:
-		return r.make(
-			Operator,
-			ReasonGitMoved,
-			"the service redirects to another place; was the repository renamed or moved?",
-		)
+		return r.make(Operator, ReasonGitMoved,
+			"the service redirects to another place; was the repository renamed or moved?")
 	}
 	f := fromNoAnswer(r.err)
 	f.Unknown = r.write

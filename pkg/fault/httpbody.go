@@ -31,11 +31,8 @@ func parse(body []byte) said {
 	if json.Unmarshal(body, &raw) != nil {
 		return said{}
 	}
-	parts := slices.Concat(
-		flatten(raw.Message, maxNesting),
-		flatten(raw.Error, maxNesting),
-		[]string{raw.ErrorDescription},
-	)
+	parts := slices.Concat(flatten(raw.Message, maxNesting), flatten(raw.Error, maxNesting),
+		[]string{raw.ErrorDescription})
 	details, limited := details(raw.Errors)
 	parts = append(parts, details...)
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })

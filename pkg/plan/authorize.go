@@ -25,12 +25,8 @@ func (p *planner) authorize(ctx context.Context) (*Plan, error) {
 		// runs.
 		return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonNotApproved, decision.Why), nil
 	}
-	return p.end(
-		v1alpha1.DispositionPending,
-		p.spec.SHA,
-		decision.PendingReason(),
-		decision.Why+" "+p.authz.Approvers(p.authzEvent()),
-	), nil
+	return p.end(v1alpha1.DispositionPending, p.spec.SHA, decision.PendingReason(),
+		decision.Why+" "+p.authz.Approvers(p.authzEvent())), nil
 }
 
 // authzEvent returns the event as far as it is known.

@@ -140,10 +140,8 @@ func (d *draft) candidates() ([]v1alpha1.Decision, []*candidate) {
 			decisions[i] = known
 		}
 		if decisions[i].Open {
-			open = append(
-				open,
-				&candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]},
-			)
+			open = append(open,
+				&candidate{definition: definition, run: runName(d.Event.Name, definition), decision: &decisions[i]})
 		}
 	}
 	return decisions, open
@@ -162,10 +160,8 @@ func waiting(candidates []*candidate) error {
 		return nil
 	}
 	soonest := slices.MinFunc(waits, func(a, b error) int {
-		return cmp.Or(
-			cmp.Compare(fault.Of(a).Class, fault.Of(b).Class),
-			cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter),
-		)
+		return cmp.Or(cmp.Compare(fault.Of(a).Class, fault.Of(b).Class),
+			cmp.Compare(fault.Of(a).RetryAfter, fault.Of(b).RetryAfter))
 	})
 	return fault.Among(soonest, waits...)
 }
@@ -177,21 +173,13 @@ const noMatch = "NoMatch"
 func outcome(runs, definitions int) (disposition v1alpha1.Disposition, reason, message string) {
 	switch {
 	case runs > 0:
-		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf(
-			"%d of %d pipelines in %s are for this event",
-			runs,
-			definitions,
-			Definitions,
-		)
+		return v1alpha1.DispositionRuns, "Selected", fmt.Sprintf("%d of %d pipelines in %s are for this event",
+			runs, definitions, Definitions)
 	case definitions == 0:
 		return v1alpha1.DispositionIgnored, "NoPipelines", fmt.Sprintf(
-			"the commit has no PipelineRun in a .yaml or .yml file of %s",
-			Definitions,
+			"the commit has no PipelineRun in a .yaml or .yml file of %s", Definitions,
 		)
 	}
-	return v1alpha1.DispositionIgnored, noMatch, fmt.Sprintf(
-		"none of the %d pipelines in %s is for this event",
-		definitions,
-		Definitions,
-	)
+	return v1alpha1.DispositionIgnored, noMatch, fmt.Sprintf("none of the %d pipelines in %s is for this event",
+		definitions, Definitions)
 }

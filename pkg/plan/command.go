@@ -194,11 +194,8 @@ func (p *planner) badArgument() string {
 		case secret[name]:
 			return shown(name) + " gets its value from a secret, which a comment cannot replace"
 		case !declared[name]:
-			return fmt.Sprintf(
-				"the Repository has no param %s in spec.params. Those that can be set: %s",
-				shown(name),
-				listed(slices.Sorted(maps.Keys(declared))),
-			)
+			return fmt.Sprintf("the Repository has no param %s in spec.params. Those that can be set: %s", shown(name),
+				listed(slices.Sorted(maps.Keys(declared))))
 		}
 	}
 	return ""

@@ -29,12 +29,8 @@ func (p *planner) endRemarkOnCommit() *Plan {
 	if !p.onCommit() {
 		return nil
 	}
-	return p.end(
-		v1alpha1.DispositionIgnored,
-		p.spec.SHA,
-		reasonNoCommand,
-		"a comment on a commit starts something only if it has a command",
-	)
+	return p.end(v1alpha1.DispositionIgnored, p.spec.SHA, reasonNoCommand,
+		"a comment on a commit starts something only if it has a command")
 }
 
 // setTargetRef sets the branch or tag that a command on a commit names. Without one it is the

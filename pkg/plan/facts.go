@@ -76,8 +76,9 @@ func (p *planner) factsOf(head git.Head, params []template.Param) (*facts, error
 // CheckParams returns what is wrong with the custom params of a Repository: its events wait until
 // that is corrected.
 func CheckParams(repository *pacv1alpha1.Repository) error {
-	p := &planner{Input: Input{Repository: repository}, spec: &v1alpha1.GitEventSpec{}}
-	_, err := p.factsOf(git.Head{}, params(repository))
+	_, err := template.New(template.Facts{
+		Variables: resolve.Variables(&v1alpha1.GitEventSpec{}, git.Head{}, ""), Params: params(repository),
+	})
 	return err
 }
 

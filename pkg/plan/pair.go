@@ -134,15 +134,11 @@ func (d *draft) pullRuns(ctx context.Context, pull git.Pull) (bool, error) {
 	case late:
 		return false, nil
 	case slices.ContainsFunc(known, undecided):
-		return false, d.retryLater(
-			"the event of pull request #%d, which may run the same commit, is not planned yet",
-			pull.Number,
-		)
+		return false, d.retryLater("the event of pull request #%d, which may run the same commit, is not planned yet",
+			pull.Number)
 	case len(known) == 0 && isHead:
-		return false, d.retryLater(
-			"the event of open pull request #%d, which has the same commit, is not on record yet",
-			pull.Number,
-		)
+		return false, d.retryLater("the event of open pull request #%d, which has the same commit, is not on record yet",
+			pull.Number)
 	}
 	return false, nil
 }
@@ -255,9 +251,7 @@ func (d *draft) findsPush(push *v1alpha1.GitEvent) (outdated bool, note map[stri
 // without the other, one has to see what the other has decided. So an event that is not decided and
 // outdated cannot store a decision without reading again.
 func (d *draft) others(
-	ctx context.Context,
-	subjects string,
-	picks func(*v1alpha1.GitEventSpec) bool,
+	ctx context.Context, subjects string, picks func(*v1alpha1.GitEventSpec) bool,
 	outdates func(*v1alpha1.GitEvent) (outdated bool, note map[string]string),
 ) ([]history.Record, error) {
 	list := func() ([]history.Record, error) {

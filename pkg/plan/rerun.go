@@ -73,14 +73,11 @@ func (p *planner) checkRerunAllowed(sha string) error {
 	case pr == nil || p.Earlier != nil:
 		return nil
 	case !authz.SameRepository(p.spec) && !p.rerun.Ran:
-		return ignoredError(fault.Ignoredf(
-			reasonNotApproved, "No run of this commit of a fork is on record, so no user has allowed it.",
-		))
+		return ignoredError(fault.Ignoredf(reasonNotApproved,
+			"No run of this commit of a fork is on record, so no user has allowed it: comment /test on the pull request."))
 	case p.rerun.Unrecorded && head != sha:
-		return ignoredError(fault.Ignoredf(
-			reasonNotTheHead,
-			"Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head,
-		))
+		return ignoredError(fault.Ignoredf(reasonNotTheHead,
+			"Commit %s is not on record, and the head of pull request #%d is %s now.", sha, pr.Number, head))
 	}
 	return nil
 }

@@ -49,10 +49,7 @@ func (d *draft) declineApproved(ctx context.Context, c *candidate) error {
 	if !rerun.StartedBy(all, d.Approval.Event, d.spec.Happened(), d.nameOf(c.definition)) {
 		return nil
 	}
-	return fault.Ignoredf(
-		reasonNotSelected,
-		"%s has approved the commit since then, and the event of that approval, %s, has started it",
-		d.Approval.By,
-		d.Approval.Event,
-	)
+	return fault.Ignoredf(reasonNotSelected,
+		"%s has approved the commit since then, and the event of that approval, %s, has started it", d.Approval.By,
+		d.Approval.Event)
 }

@@ -50,12 +50,8 @@ func (r *runs) distinct(run *Run, file string) error {
 		if other := &r.all[i]; other.Name != run.Name && other.Pipeline == run.Pipeline && !other.Unmatched() {
 			name := run.Pipeline
 			run.Pipeline = file
-			return fault.Invalidf(
-				reasonDuplicateName,
-				"%s: with the variables replaced another PipelineRun is called %s, too: give each its own name",
-				file,
-				name,
-			)
+			return fault.Invalidf(reasonDuplicateName,
+				"%s: with the variables replaced another PipelineRun is called %s, too: give each its own name", file, name)
 		}
 	}
 	return nil

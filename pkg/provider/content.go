@@ -43,12 +43,9 @@ func expected(req *http.Request, resp *http.Response, body []byte) error {
 	if !mediaType.MatchString(kind) {
 		kind = "something else"
 	}
-	f := fault.Transientf(
-		ReasonBadAnswer,
-		"%s answers %s where JSON was asked for: a proxy or a log-in page stands in front of the Git service",
-		req.URL.Host,
-		kind,
-	)
+	f := fault.Transientf(ReasonBadAnswer,
+		"%s answers %s where JSON was asked for: a proxy or a log-in page stands in front of the Git service", req.URL.Host,
+		kind)
 	f.Unknown = writes(req)
 	return f
 }

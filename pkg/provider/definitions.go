@@ -41,19 +41,11 @@ func IsDefinition(name string) bool {
 // ReadFiles reads the files of a directory, some at the same time, and sorts them by path. It stops
 // at the first error. Too many or too large files are an Invalid fault that names the directory.
 func ReadFiles(
-	ctx context.Context,
-	dir string,
-	names []string,
-	read func(context.Context, string) ([]byte, error),
+	ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error),
 ) ([]git.File, error) {
 	if len(names) > MaxFiles {
-		return nil, fault.Invalidf(
-			reasonTooManyFiles,
-			"%s holds %d YAML files: at most %d are read",
-			dir,
-			len(names),
-			MaxFiles,
-		)
+		return nil, fault.Invalidf(reasonTooManyFiles, "%s holds %d YAML files: at most %d are read",
+			dir, len(names), MaxFiles)
 	}
 	names = slices.Sorted(slices.Values(names))
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -95,12 +87,8 @@ func ReadFiles(
 // CheckTotal refuses a directory whose files are too large together; total is in bytes.
 func CheckTotal(dir string, total int) error {
 	if total > maxTotal {
-		return fault.Invalidf(
-			reasonFilesTooLarge,
-			"the YAML files in %s have more than %d bytes together: no more are read",
-			dir,
-			maxTotal,
-		)
+		return fault.Invalidf(reasonFilesTooLarge, "the YAML files in %s have more than %d bytes together: no more are read",
+			dir, maxTotal)
 	}
 	return nil
 }

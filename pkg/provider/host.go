@@ -17,11 +17,8 @@ import (
 func BaseURL(setting, raw string) (*url.URL, error) {
 	base, err := url.Parse(raw)
 	if strings.Contains(raw, "@") { // the value may contain a password, so it is not repeated
-		return nil, fault.Operatorf(
-			reasonBadConfiguration,
-			"%s has an @: set it to https://<host>, without a user or password",
-			setting,
-		)
+		return nil, fault.Operatorf(reasonBadConfiguration,
+			"%s has an @: set it to https://<host>, without a user or password", setting)
 	}
 	if err != nil || base.Host == "" {
 		return nil, fault.Operatorf(reasonBadConfiguration, "%s %q is not a URL: set it to https://<host>", setting, raw)
@@ -64,12 +61,8 @@ func SameAddress(a, b string) bool {
 // would be sent there.
 func CheckRedirect(req *http.Request, via []*http.Request) error {
 	if req.URL.Scheme != via[0].URL.Scheme {
-		return fault.Operatorf(
-			reasonForeignHost,
-			"the Git service redirects to %s://%s; credentials are not sent there",
-			req.URL.Scheme,
-			req.URL.Host,
-		)
+		return fault.Operatorf(reasonForeignHost, "the Git service redirects to %s://%s; credentials are not sent there",
+			req.URL.Scheme, req.URL.Host)
 	}
 	if len(via) > 5 || req.Method != via[0].Method {
 		return fault.Operatorf(fault.ReasonGitMoved, "the repository was renamed or moved: update the Repository's url")

@@ -55,9 +55,6 @@ func (m callMetrics) observe(ctx context.Context, provider string, err error, to
 		m.failures.Add(ctx, 1, metric.WithAttributes(attribute.String("provider", provider),
 			attribute.String("class", outcome), attribute.String("reason", f.Reason)))
 	}
-	m.duration.Record(
-		ctx,
-		took.Seconds(),
-		metric.WithAttributes(attribute.String("provider", provider), attribute.String("outcome", outcome)),
-	)
+	m.duration.Record(ctx, took.Seconds(),
+		metric.WithAttributes(attribute.String("provider", provider), attribute.String("outcome", outcome)))
 }

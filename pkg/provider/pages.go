@@ -64,11 +64,8 @@ func (a answer) Write(part []byte) (int, error) {
 func (p *pages) Write(part []byte) (int, error) {
 	p.bytes += len(part)
 	if _, _ = p.weight.Write(part); p.weight.Total() > memory.MaxAnswer || p.bytes > maxPages {
-		return 0, fmt.Errorf(
-			"%w than what is read of one list: more than %d bytes, or too many values",
-			ErrTooLarge,
-			maxPages,
-		)
+		return 0, fmt.Errorf("%w than what is read of one list: more than %d bytes, or too many values",
+			ErrTooLarge, maxPages)
 	}
 	return len(part), nil
 }

@@ -64,9 +64,7 @@ func (o object) size() int {
 
 // Files returns the files of a directory. It calls list and read for what is not cached.
 func (t *Trees) Files(
-	ctx context.Context,
-	tree TreeID,
-	list func() ([]Definition, error),
+	ctx context.Context, tree TreeID, list func() ([]Definition, error),
 	read func(context.Context, Definition) ([]byte, error),
 ) ([]git.File, error) {
 	found, ok := t.get(tree)
@@ -84,11 +82,8 @@ func (t *Trees) Files(
 		ids[f.Path], names = f.ID, append(names, f.Path)
 	}
 	return ReadFiles(ctx, tree.Dir, names, func(ctx context.Context, name string) ([]byte, error) {
-		return t.File(
-			tree.Reader,
-			ids[name],
-			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) },
-		)
+		return t.File(tree.Reader, ids[name],
+			func() ([]byte, error) { return read(ctx, Definition{Path: name, ID: ids[name]}) })
 	})
 }
 

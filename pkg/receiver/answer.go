@@ -92,11 +92,8 @@ func unauthenticated(reason, detail string) *answer {
 }
 
 func tooManyUnverified() *answer {
-	a := rejected(
-		http.StatusServiceUnavailable,
-		reasonTooManyUnverified,
-		"too many deliveries whose secret token is not accepted: send this one again in a moment",
-	)
+	a := rejected(http.StatusServiceUnavailable, reasonTooManyUnverified,
+		"too many deliveries whose secret token is not accepted: send this one again in a moment")
 	a.retryAfter, a.delayed = retryAfter, true
 	return a
 }

@@ -50,9 +50,7 @@ var (
 // releases it. While a body arrives it has no slot, unless it is over smallBodyBytes: after so many
 // bytes it waits for one of the slots for large bodies.
 func (h *Handler) read(
-	ctx context.Context,
-	w http.ResponseWriter,
-	r *http.Request,
+	ctx context.Context, w http.ResponseWriter, r *http.Request,
 ) (body []byte, release func(), err error) {
 	none := func() {}
 	if r.ContentLength > MaxBodyBytes {

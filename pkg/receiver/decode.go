@@ -56,9 +56,7 @@ func (h *Handler) decodeApp(ctx context.Context, v *verified, canonical string, 
 
 // servedByWebhook refuses a delivery of the App for a Repository that names a token and a webhook
 // secret: GitHub calls that webhook for the same event, which must not run twice (docs/adr/0069).
-func (h *Handler) servedByWebhook(
-	ctx context.Context, v *verified, repository *pacv1alpha1.Repository,
-) *answer {
+func (h *Handler) servedByWebhook(ctx context.Context, v *verified, repository *pacv1alpha1.Repository) *answer {
 	if v.Provider().WithToken == nil || repository.Spec.GitProvider == nil {
 		return nil
 	}

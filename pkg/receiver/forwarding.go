@@ -5,11 +5,9 @@ package receiver
 import (
 	"context"
 	"net/http"
-	"slices"
 
 	"k8s.io/client-go/tools/cache"
 
-	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/receiver/forward"
@@ -27,44 +25,33 @@ type PipelinesAsCode struct {
 	Repositories cache.Indexer
 }
 
-// ServedByPipelinesAsCode returns the namespace of the Repository for which Pipelines-as-Code gets
+// servedByPipelinesAsCode returns the namespace of the Repository for which Pipelines-as-Code gets
 // the requests about a canonical URL, "" if this installation decides about them. The claim of a
 // URL is what makes it this installation's: until a Repository of a served namespace has claimed
 // its URL, and once its namespace is not served any more, Pipelines-as-Code serves it.
 //
 // It reads caches only, and no secret: the sender is not verified, and Pipelines-as-Code verifies
 // itself.
-func (h *Handler) ServedByPipelinesAsCode(ctx context.Context, canonical string) (namespace string) {
+func (h *Handler) servedByPipelinesAsCode(ctx context.Context, canonical string) (namespace string) {
 	if !h.PipelinesAsCode.Runs() || h.Lookup.Known(ctx, canonical) != nil {
 		return ""
 	}
 	claim, err := h.Lookup.Cached.Claim(ctx, v1alpha1.ClaimName(canonical))
 	claimed := err == nil && h.PipelinesAsCode.Serves(claim.Spec.Repository.Namespace)
 	return h.PipelinesAsCode.first(byURL, canonical, func(namespace string) bool {
-		if h.PipelinesAsCode.Serves(namespace) {
-			return !claimed && !h.Lookup.CannotClaim(canonical, namespace)
-		}
-		return true
+		return !h.PipelinesAsCode.Serves(namespace) || !claimed && !h.Lookup.CannotClaim(canonical, namespace)
 	})
 }
 
 // first returns the first namespace of a Repository in an index for which a function is true, "" if
 // there is none.
 func (p PipelinesAsCode) first(index, value string, is func(namespace string) bool) string {
-	objects, err := p.Repositories.ByIndex(index, value)
-	if err != nil { // only if there is no such index
-		return ""
-	}
-	var namespaces []string
-	for _, object := range objects {
-		if repository, ok := object.(*pacv1alpha1.Repository); ok && is(repository.Namespace) {
-			namespaces = append(namespaces, repository.Namespace)
+	for _, repository := range inIndex(p.Repositories, index, value) {
+		if is(repository.Namespace) {
+			return repository.Namespace
 		}
 	}
-	if len(namespaces) == 0 {
-		return ""
-	}
-	return slices.Min(namespaces)
+	return ""
 }
 
 // forward is the step of a delivery that Pipelines-as-Code serves. It returns nil if this
@@ -79,7 +66,7 @@ func (h *Handler) forward(ctx context.Context, r *http.Request, body []byte, url
 	if err != nil || !h.PipelinesAsCode.Runs() {
 		return nil
 	}
-	namespace := h.ServedByPipelinesAsCode(ctx, canonical)
+	namespace := h.servedByPipelinesAsCode(ctx, canonical)
 	if naming, _ := h.Lookup.Neighbours(canonical); namespace == "" && !app && len(naming) == 0 {
 		namespace = h.PipelinesAsCode.first(byGroup, groupOf(canonical), func(namespace string) bool {
 			return !h.PipelinesAsCode.Serves(namespace)
@@ -89,6 +76,21 @@ func (h *Handler) forward(ctx context.Context, r *http.Request, body []byte, url
 		return nil
 	}
 	return h.forwardFor(ctx, r, body, namespace)
+}
+
+// forwardUnknown forwards a verified delivery that is refused because nothing is known of its
+// Repository. Pipelines-as-Code reads Repositories live, and the cache may lack a new one.
+func (h *Handler) forwardUnknown(
+	ctx context.Context, r *http.Request, body []byte, v *verified, refused *answer,
+) *answer {
+	canonical, err := v1alpha1.CanonicalURL(v.Origin().URL)
+	if err != nil || refused.reason != reasonNoRepository || !h.PipelinesAsCode.Runs() {
+		return refused
+	}
+	if naming, _ := h.Lookup.Neighbours(canonical); len(naming) > 0 { // it may not have the URL
+		return refused
+	}
+	return h.forwardFor(ctx, r, body, "")
 }
 
 // forwardFor forwards a request about a Repository of a namespace, within the in-flight limits, and

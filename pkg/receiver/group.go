@@ -90,8 +90,7 @@ func (h *Handler) groupSecrets(ctx context.Context, canonical string) ([]groupSe
 // webhookKeys returns at most maxGroupSecrets webhook secrets of Repositories, each once. It is nil
 // if there are no Repositories.
 func webhookKeys(
-	repositories []*pacv1alpha1.Repository,
-	global *pacv1alpha1.Repository,
+	repositories []*pacv1alpha1.Repository, global *pacv1alpha1.Repository,
 ) (keys []pacv1alpha1.SecretKey) {
 	if len(repositories) > 0 {
 		keys = []pacv1alpha1.SecretKey{}

@@ -184,7 +184,7 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 	}
 	owned, refused := h.decode(ctx, done.verified)
 	if refused != nil {
-		return done.with(refused)
+		return done.with(h.forwardUnknown(ctx, r, body, done.verified, refused))
 	}
 	return done.with(h.record(ctx, owned, release))
 }
@@ -198,11 +198,8 @@ func (h *Handler) claimant(r *http.Request) (*provider.Provider, *answer) {
 	}
 	claimant := delivery.Claimant(h.Providers, r.Header)
 	if claimant == nil {
-		return nil, rejected(
-			http.StatusBadRequest,
-			reasonUnknownService,
-			"no Git service recognises this request: its headers are not those of a webhook delivery",
-		)
+		return nil, rejected(http.StatusBadRequest, reasonUnknownService,
+			"no Git service recognises this request: its headers are not those of a webhook delivery")
 	}
 	return claimant, nil
 }

@@ -15,10 +15,8 @@ import (
 func otherHost(d delivery.Decoded, baseURL, canonical string) *answer {
 	configured := hostOf(baseURL)
 	if configured == "" {
-		return unavailable(
-			"the configuration cannot be read at the moment: send the delivery again later",
-			fault.Transientf(reasonNoConfiguration, "the URL of %s is not known yet", d.Provider().Name),
-		)
+		return unavailable("the configuration cannot be read at the moment: send the delivery again later",
+			fault.Transientf(reasonNoConfiguration, "the URL of %s is not known yet", d.Provider().Name))
 	}
 	if hostOf(canonical) == configured && hostOf("https://"+d.Spec().Host+"/x") == configured {
 		return nil

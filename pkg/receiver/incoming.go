@@ -120,7 +120,7 @@ func (h *Handler) isTheirs(ctx context.Context, repository *pacv1alpha1.Reposito
 		return true
 	}
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
-	return err == nil && h.ServedByPipelinesAsCode(ctx, canonical) != ""
+	return err == nil && h.servedByPipelinesAsCode(ctx, canonical) != ""
 }
 
 func unreadable(why *incomingwebhook.Refusal) *answer {

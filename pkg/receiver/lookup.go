@@ -193,11 +193,8 @@ func (l Lookup) read(ctx context.Context, live View, canonical string) (*pacv1al
 		return repository, err
 	}
 	if l.isClaimable(canonical) {
-		return nil, fault.Transientf(
-			fault.ReasonNotClaimedYet,
-			"a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?",
-			canonical,
-		)
+		return nil, fault.Transientf(fault.ReasonNotClaimedYet,
+			"a Repository has the URL %s and no RepositoryClaim yet: are the controllers running?", canonical)
 	}
 	return nil, fault.Ignoredf(reasonNoRepository, "no Repository in this cluster has the URL %s", canonical)
 }
@@ -221,8 +218,7 @@ func (l Lookup) isClaimable(canonical string) bool {
 // find returns nil if the URL is not claimed. The namespace is that of the claim's Repository, if
 // there is a claim.
 func (v View) find(
-	ctx context.Context,
-	canonical string,
+	ctx context.Context, canonical string,
 ) (repository *pacv1alpha1.Repository, namespace string, err error) {
 	claim, err := v.Claim(ctx, v1alpha1.ClaimName(canonical))
 	if fault.Gone(err) {
@@ -234,26 +230,18 @@ func (v View) find(
 	owner := claim.Spec.Repository
 	repository, err = v.Repository(ctx, owner.Namespace, owner.Name)
 	if fault.Gone(err) {
-		return nil, owner.Namespace, fault.Ignoredf(
-			reasonNoRepository,
+		return nil, owner.Namespace, fault.Ignoredf(reasonNoRepository,
 			"the Repository that had the URL %s is gone, or this installation does not serve its namespace (serve-namespaces)",
-			canonical,
-		)
+			canonical)
 	}
 	if err != nil {
-		return nil, owner.Namespace, fmt.Errorf(
-			"reading the Repository of %s: %w",
-			canonical,
-			fault.FromKube(fault.VerbRead, err),
-		)
+		return nil, owner.Namespace, fmt.Errorf("reading the Repository of %s: %w",
+			canonical, fault.FromKube(fault.VerbRead, err))
 	}
 	has, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil || has != canonical || claim.Spec.URL != canonical {
-		return nil, owner.Namespace, fault.Ignoredf(
-			reasonNoRepository,
-			"the Repository that had the URL %s has another URL now",
-			canonical,
-		)
+		return nil, owner.Namespace, fault.Ignoredf(reasonNoRepository,
+			"the Repository that had the URL %s has another URL now", canonical)
 	}
 	return repository, owner.Namespace, nil
 }

@@ -28,11 +28,8 @@ type runName struct {
 func (h *Handler) targetOf(ctx context.Context, repository *pacv1alpha1.Repository) (*incomingwebhook.Target, *answer) {
 	canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
 	if err != nil {
-		return nil, rejected(
-			http.StatusUnprocessableEntity,
-			reasonBadRepositoryURL,
-			"spec.url of the Repository: "+err.Error(),
-		)
+		return nil, rejected(http.StatusUnprocessableEntity, reasonBadRepositoryURL,
+			"spec.url of the Repository: "+err.Error())
 	}
 	owner, err := h.Lookup.Find(ctx, canonical)
 	switch {

@@ -36,10 +36,8 @@ func (h *Handler) recordEvent(
 		leave, err = h.inFlight.Wait(ctx, repository.Namespace, waited)
 	}
 	if err != nil {
-		return unavailable(
-			"too many deliveries for this Repository's namespace at once: send the delivery again in a moment",
-			err,
-		)
+		return unavailable("too many deliveries for this Repository's namespace at once: send the delivery again in a moment",
+			err)
 	}
 	defer leave()
 	name, created, err := h.Recorder.Record(ctx, spec, body)
@@ -74,8 +72,6 @@ func unrecorded(err error) *answer {
 			err,
 		)
 	}
-	return unavailable(
-		"the delivery could not be recorded: send it again later; the log of Plumbline's receiver says why",
-		err,
-	)
+	return unavailable("the delivery could not be recorded: send it again later; the log of Plumbline's receiver says why",
+		err)
 }

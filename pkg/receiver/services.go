@@ -39,13 +39,8 @@ func (s Services) Of(ctx context.Context, repository *pacv1alpha1.Repository) (p
 	}
 	service, err := pacv1alpha1.ServiceOf(repository, global)
 	if err != nil {
-		return service, fault.Operatorf(
-			reasonBadRepository,
-			"Repository %s/%s: %w",
-			repository.Namespace,
-			repository.Name,
-			err,
-		)
+		return service, fault.Operatorf(reasonBadRepository, "Repository %s/%s: %w",
+			repository.Namespace, repository.Name, err)
 	}
 	return service, nil
 }

@@ -16,12 +16,9 @@ import (
 func traced(ctx context.Context) (context.Context, func(result)) {
 	ctx, span := otel.Tracer(meterName).Start(ctx, "accept", trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindServer))
 	return ctx, func(done result) {
-		span.SetAttributes(
-			attribute.String("plumbline.provider", done.providerName()),
+		span.SetAttributes(attribute.String("plumbline.provider", done.providerName()),
 			attribute.String("plumbline.trigger", eventLabel(done.origin.Event)),
-			attribute.String("plumbline.outcome", done.outcome),
-			attribute.String("plumbline.reason", done.reason),
-		)
+			attribute.String("plumbline.outcome", done.outcome), attribute.String("plumbline.reason", done.reason))
 		if done.outcome == outcomeUnavailable {
 			span.SetStatus(codes.Error, done.reason)
 		}

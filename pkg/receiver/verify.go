@@ -33,10 +33,8 @@ func (h *Handler) verify(ctx context.Context, c delivery.Claimed) (*verified, *a
 	case c.Provider().BaseURL != nil:
 		return h.verifyWebhook(ctx, c)
 	}
-	return nil, ignored(
-		reasonNotTheApp,
-		"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook",
-	)
+	return nil, ignored(reasonNotTheApp,
+		"only deliveries of the GitHub App are served: install the App on the repository and remove this webhook")
 }
 
 // verifyApp verifies a delivery with the App's secret.

@@ -30,10 +30,8 @@ func (h *Handler) verifyWebhook(ctx context.Context, c delivery.Claimed) (*verif
 	}
 	service, err := h.Services.Of(ctx, repository)
 	if err != nil {
-		return nil, unavailable(
-			"the Git service of the Repository is not known at the moment: send the delivery again later",
-			err,
-		)
+		return nil, unavailable("the Git service of the Repository is not known at the moment: send the delivery again later",
+			err)
 	}
 	if service.Webhook.Name == "" {
 		return nil, h.unauthenticated(counted, reasonNoWebhookSecret,
@@ -69,9 +67,7 @@ func (h *Handler) unauthenticated(counted bool, reason, detail string) *answer {
 // of the group (byGroup), the read is a usual one. A read for an unverified sender counts against
 // the rate of those.
 func (h *Handler) lookUpLive(
-	ctx context.Context,
-	c delivery.Claimed,
-	canonical string,
+	ctx context.Context, c delivery.Claimed, canonical string,
 ) (repository *pacv1alpha1.Repository, byGroup *verified, refused *answer) {
 	byGroup, err := h.verifyWithGroup(ctx, c, canonical)
 	if err != nil {

@@ -34,10 +34,8 @@ func Concluded(event *v1alpha1.GitEvent) bool {
 // Failing reports whether a PipelineRun of the event has failed. A definition that was refused has
 // a comment of its own.
 func Failing(event *v1alpha1.GitEvent) bool {
-	return slices.ContainsFunc(
-		event.Status.Runs,
-		func(run v1alpha1.Run) bool { return conclusionOf(run.Result) == Failure },
-	)
+	return slices.ContainsFunc(event.Status.Runs,
+		func(run v1alpha1.Run) bool { return conclusionOf(run.Result) == Failure })
 }
 
 func finished(run v1alpha1.Run) bool { return conclusionOf(run.Result) != "" && !run.Skipped() }

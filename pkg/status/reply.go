@@ -61,10 +61,8 @@ func Replies(events []*v1alpha1.GitEvent) string {
 // NewestCommands returns the commands that the comment answers, the newest first. Of several /why
 // it answers only the newest.
 func NewestCommands(events []*v1alpha1.GitEvent) []*v1alpha1.GitEvent {
-	events = slices.DeleteFunc(
-		slices.Clone(events),
-		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil },
-	)
+	events = slices.DeleteFunc(slices.Clone(events),
+		func(e *v1alpha1.GitEvent) bool { return e.Status.Reply == nil || e.Status.Plan == nil })
 	slices.SortFunc(events, func(a, b *v1alpha1.GitEvent) int { return CompareCommands(b, a) })
 	explains := false
 	events = slices.DeleteFunc(events, func(e *v1alpha1.GitEvent) bool {

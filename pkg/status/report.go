@@ -126,11 +126,8 @@ func (r *report) brief(condition *apis.Condition, d diagnosis.Diagnosis) string 
 	if failing := diagnosis.Failing(r.taskRuns); len(failing) > 0 {
 		of, condition = "task "+r.label(failing[0])+": ", failing[0].Status.GetCondition(apis.ConditionSucceeded)
 	}
-	words := cmp.Or(
-		diagnosis.Explain(condition.Reason, condition.Message, r.facts),
-		diagnosis.WithoutHint(condition.Message, r.facts),
-		condition.Reason,
-	)
+	words := cmp.Or(diagnosis.Explain(condition.Reason, condition.Message, r.facts),
+		diagnosis.WithoutHint(condition.Message, r.facts), condition.Reason)
 	return shorten(strings.Join(strings.Fields(of+words), " "), "…", maxBrief)
 }
 

@@ -42,10 +42,10 @@ const (
 // at most 120 columns wide.
 func larger() map[string]int {
 	return map[string]int{
-		"pkg/pipeline/resolve": 2950, "pkg/plan": 3050,
-		"pkg/receiver":        2600,
-		"pkg/provider/github": 3900, "pkg/provider/gitlab": 2950,
-		"pkg/reconciler/repository": 2500, "cmd/plumb/internal/migrate": 2700,
+		"pkg/pipeline/resolve": 2850, "pkg/plan": 3000,
+		"pkg/receiver":        2550,
+		"pkg/provider/github": 3850, "pkg/provider/gitlab": 2850,
+		"pkg/reconciler/repository": 2450, "cmd/plumb/internal/migrate": 2700,
 	}
 }
 

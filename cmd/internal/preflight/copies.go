@@ -21,8 +21,7 @@ func (c *Checker) copies(ctx context.Context) []Finding {
 	for shard := range webhooksecret.Shards {
 		name := webhooksecret.ShardName(shard)
 		// The receiver may list them by name, but not get them.
-		list, err := c.kube.CoreV1().
-			Secrets(c.Namespace).
+		list, err := c.kube.CoreV1().Secrets(c.Namespace).
 			List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 		if err != nil {
 			return []Finding{c.unread(ctx, fmt.Sprintf("Secret %s/%s", c.Namespace, name), err, "list it", roles)}
@@ -40,9 +39,7 @@ func (c *Checker) copies(ctx context.Context) []Finding {
 			Problem: "do not have all webhook secrets yet: receivers do not become ready, and deliveries that cannot be verified are answered 503",
 			Remedy: fmt.Sprintf(
 				"let the controllers run, which copy them: kubectl -n %s get pods, then kubectl -n %s logs deployment/%s",
-				c.Namespace,
-				c.Namespace,
-				Controller,
+				c.Namespace, c.Namespace, Controller,
 			),
 		},
 	}

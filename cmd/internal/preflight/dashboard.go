@@ -34,8 +34,7 @@ func (c *Checker) dashboard(ctx context.Context) []Finding {
 				Object: fmt.Sprintf("ConfigMap %s/%s", c.Namespace, c.configMap()),
 				Problem: fmt.Sprintf(
 					"names no console, so that checks have no links to runs, but Ingress %s/%s leads to a Tekton Dashboard",
-					all.Items[i].Namespace,
-					all.Items[i].Name,
+					all.Items[i].Namespace, all.Items[i].Name,
 				),
 				Remedy: fmt.Sprintf(`kubectl -n %s patch configmap %s --type=merge -p '{"data":{"tekton-dashboard-url":"%s"}}'`,
 					c.Namespace, c.configMap(), url),

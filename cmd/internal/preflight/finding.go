@@ -45,10 +45,7 @@ func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
 		beside = " Pipelines-as-Code may run next to it on purpose: " + c.onPurpose + "."
 	}
 	if _, err := fmt.Fprintf(
-		w,
-		"Nothing is wrong with the installation in namespace %s.%s\n",
-		c.Namespace,
-		beside,
+		w, "Nothing is wrong with the installation in namespace %s.%s\n", c.Namespace, beside,
 	); err != nil {
 		return 1
 	}

@@ -67,8 +67,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 		Problem: "are not all called: " + some(refused, maxNamed, "; "),
 		Remedy: fmt.Sprintf(
 			"list the hosts that may be called in git-allowed-hosts of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
-			c.Namespace,
-			c.configMap(),
+			c.Namespace, c.configMap(),
 		),
 	})
 }

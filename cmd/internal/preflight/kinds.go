@@ -37,10 +37,8 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 	for _, version := range want.Spec.Versions {
 		served, err := c.served(ctx, want.Spec.Group, version.Name)
 		if err != nil {
-			return append(
-				all,
-				unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"),
-			)
+			return append(all,
+				unknown(object, err, "let this account read discovery, as ClusterRole system:discovery does for every account"))
 		}
 		schema := served.kind(want.Spec.Group, version.Name, want.Spec.Names.Kind)
 		if schema == nil {

@@ -53,9 +53,7 @@ func (c *Checker) listed(ctx context.Context) []string {
 // namespaces if the served ones are listed: the operator binds the role in each
 // (config/optional/namespaces.yaml). A watch is needed in all namespaces.
 func (c *Checker) lacking(
-	ctx context.Context,
-	of granted,
-	right authorizationv1.ResourceAttributes,
+	ctx context.Context, of granted, right authorizationv1.ResourceAttributes,
 ) (lacking []string, err error) {
 	allowed, err := c.allowed(ctx, right)
 	if err != nil || allowed {

@@ -99,13 +99,8 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 	return []Finding{
 		{
 			Object: object,
-			Problem: fmt.Sprintf(
-				"does not let %s %s %s in %s",
-				c.Component,
-				strings.Join(slices.Compact(missing), ", "),
-				qualified(group, resource),
-				some(slices.Compact(where), maxNamed, ", "),
-			),
+			Problem: fmt.Sprintf("does not let %s %s %s in %s", c.Component, strings.Join(slices.Compact(missing), ", "),
+				qualified(group, resource), some(slices.Compact(where), maxNamed, ", ")),
 			Remedy: c.apply(ctx, files) + alternative,
 		},
 	}
@@ -127,8 +122,7 @@ func (c *Checker) allowed(ctx context.Context, what authorizationv1.ResourceAttr
 	if c.account != "" {
 		return c.allowedTo(ctx, what)
 	}
-	review, err := c.kube.AuthorizationV1().
-		SelfSubjectAccessReviews().
+	review, err := c.kube.AuthorizationV1().SelfSubjectAccessReviews().
 		Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
 		}, metav1.CreateOptions{})

@@ -62,23 +62,15 @@ func (c *Checker) service(ctx context.Context, want *corev1.Service) []Finding {
 		all = append(all, Finding{
 			Object:  object,
 			Problem: fmt.Sprintf("selects no pod of Deployment %s by %s", meant, selector),
-			Remedy: fmt.Sprintf(
-				"check the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
-				c.Namespace,
-				meant,
-				remedy(),
-			),
+			Remedy: fmt.Sprintf("check the Deployment (kubectl -n %s describe deployment %s); if the Service was changed: %s",
+				c.Namespace, meant, remedy()),
 		})
 	}
 	if len(foreign) != 0 {
 		all = append(all, Finding{
 			Object: object,
-			Problem: fmt.Sprintf(
-				"selects foreign pods by %s and sends them a share of what is Deployment %s's: those of %s",
-				selector,
-				meant,
-				strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
-			),
+			Problem: fmt.Sprintf("selects foreign pods by %s and sends them a share of what is Deployment %s's: those of %s",
+				selector, meant, strings.Join(slices.Sorted(maps.Keys(foreign)), ", ")),
 			Remedy: "take these labels off them or move them to a namespace of their own; if the Service was changed: " + remedy(),
 		})
 	}

@@ -97,10 +97,7 @@ func (c *Checker) tekton(ctx context.Context) []Finding {
 		return nil
 	}
 	return []Finding{
-		unknown(
-			object+"' version",
-			errors.Join(problems...),
-			"make sure that it is "+oldestTekton+" or later; its ConfigMap pipelines-info says so to every account",
-		),
+		unknown(object+"' version", errors.Join(problems...),
+			"make sure that it is "+oldestTekton+" or later; its ConfigMap pipelines-info says so to every account"),
 	}
 }

@@ -67,13 +67,8 @@ func Decide(c Comment, head string, known []Head) (approved bool, why string) {
 func WrongCommit(sha, head string) (why string) {
 	switch {
 	case len(sha) < MinDigits:
-		return fmt.Sprintf(
-			"A commit needs at least %d digits, and %q has %d. The head of the pull request is %s.",
-			MinDigits,
-			sha,
-			len(sha),
-			head,
-		)
+		return fmt.Sprintf("A commit needs at least %d digits, and %q has %d. The head of the pull request is %s.", MinDigits,
+			sha, len(sha), head)
 	case !strings.HasPrefix(head, strings.ToLower(sha)):
 		return fmt.Sprintf("The comment names commit %s, and the head of the pull request is %s.", sha, head)
 	}
@@ -97,13 +92,8 @@ func wasHead(c Comment, head string, known []Head) (approved bool, why string) {
 		head,
 		head,
 	)
-	received, before := newest(
-		known,
-		func(h Head) bool { return !h.Received.After(c.Received) },
-	), newest(
-		known,
-		func(h Head) bool { return h.At.Before(c.At) },
-	)
+	received := newest(known, func(h Head) bool { return !h.Received.After(c.Received) })
+	before := newest(known, func(h Head) bool { return h.At.Before(c.At) })
 	switch {
 	case len(received) == 0 || len(before) == 0:
 		return false, unknown + "."

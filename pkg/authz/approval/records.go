@@ -18,10 +18,8 @@ func Heads(recorded []history.Record) (heads []Head) {
 		if spec.PullRequest == nil || spec.Comment != nil || spec.HappenedAt == nil {
 			continue
 		}
-		heads = append(
-			heads,
-			Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: r.Event.RecordedAt()},
-		)
+		heads = append(heads,
+			Head{SHA: spec.SHA, Before: spec.Before, At: spec.HappenedAt.Time, Received: r.Event.RecordedAt()})
 	}
 	return heads
 }

@@ -43,20 +43,12 @@ type Checker struct {
 // says why not, for users who may edit the Repository; any other error means that it is not known
 // yet. An event that matches the cache costs no call.
 func (k *Checker) Serves(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	event *v1alpha1.GitEventSpec,
-	files Files,
+	ctx context.Context, repository *pacv1alpha1.Repository, event *v1alpha1.GitEventSpec, files Files,
 ) error {
 	url, err := v1alpha1.CanonicalURL(event.Repository.URL)
 	if err != nil {
-		return fault.Operatorf(
-			reasonInvalidURL,
-			"spec.url of Repository %s/%s: %w",
-			repository.Namespace,
-			repository.Name,
-			err,
-		)
+		return fault.Operatorf(reasonInvalidURL, "spec.url of Repository %s/%s: %w",
+			repository.Namespace, repository.Name, err)
 	}
 	seen := event.Project.Identity()
 	claim := k.cachedMatch(v1alpha1.ClaimName(url), repository, seen)
@@ -101,12 +93,8 @@ func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 		return fault.Ignoredf(v1alpha1.ReasonNotProven, "%s", NotListed(url))
 	}
 	if settings.Namespaces.Leave(namespace) {
-		return fault.Ignoredf(
-			reasonNotServed,
-			"this installation no longer serves namespace %s (serve-namespaces), and its claim of %s has ended",
-			namespace,
-			url,
-		)
+		return fault.Ignoredf(reasonNotServed,
+			"this installation no longer serves namespace %s (serve-namespaces), and its claim of %s has ended", namespace, url)
 	}
 	return err
 }
@@ -114,9 +102,7 @@ func neverClaimed(ctx context.Context, url, namespace string, err error) error {
 // cachedMatch returns the cached claim if the event's repository is the one that it is bound to,
 // else nil.
 func (k *Checker) cachedMatch(
-	name string,
-	repository *pacv1alpha1.Repository,
-	seen v1alpha1.ProjectIdentity,
+	name string, repository *pacv1alpha1.Repository, seen v1alpha1.ProjectIdentity,
 ) *v1alpha1.RepositoryClaim {
 	claim, err := k.Cached.Get(name)
 	if err != nil || !owns(claim, repository) {
@@ -132,9 +118,7 @@ func (k *Checker) cachedMatch(
 // live reads the claim and the Repository from the API server. It is an error if one is missing or
 // they do not belong together.
 func (k *Checker) live(
-	ctx context.Context,
-	name string,
-	cached *pacv1alpha1.Repository,
+	ctx context.Context, name string, cached *pacv1alpha1.Repository,
 ) (*v1alpha1.RepositoryClaim, *pacv1alpha1.Repository, error) {
 	claim, err := k.Claims.Get(ctx, name, metav1.GetOptions{})
 	if fault.Gone(err) {
@@ -145,25 +129,16 @@ func (k *Checker) live(
 	}
 	repository, err := k.Repositories.Repositories(cached.Namespace).Get(ctx, cached.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
-		return nil, nil, fault.Transientf(
-			reasonRepositoryVanished,
-			"Repository %s/%s was deleted while its event was planned",
-			cached.Namespace,
-			cached.Name,
-		)
+		return nil, nil, fault.Transientf(reasonRepositoryVanished,
+			"Repository %s/%s was deleted while its event was planned", cached.Namespace, cached.Name)
 	}
 	if err != nil {
-		return nil, nil, fault.FromKube(
-			fault.VerbRead,
-			fmt.Errorf("reading Repository %s/%s: %w", cached.Namespace, cached.Name, err),
-		)
+		return nil, nil, fault.FromKube(fault.VerbRead,
+			fmt.Errorf("reading Repository %s/%s: %w", cached.Namespace, cached.Name, err))
 	}
 	if !owns(claim, repository) {
-		return nil, nil, fault.Ignoredf(
-			v1alpha1.ReasonNotProven,
-			"%s belongs to another Repository now, which serves its events",
-			repository.Spec.URL,
-		)
+		return nil, nil, fault.Ignoredf(v1alpha1.ReasonNotProven,
+			"%s belongs to another Repository now, which serves its events", repository.Spec.URL)
 	}
 	return claim, repository, nil
 }
@@ -176,9 +151,7 @@ func owns(claim *v1alpha1.RepositoryClaim, repository *pacv1alpha1.Repository) b
 // write stores the new status. If several writers have read the same claim, one succeeds and the
 // others read it again.
 func (k *Checker) write(
-	ctx context.Context,
-	claim *v1alpha1.RepositoryClaim,
-	next v1alpha1.RepositoryClaimStatus,
+	ctx context.Context, claim *v1alpha1.RepositoryClaim, next v1alpha1.RepositoryClaimStatus,
 ) error {
 	if equality.Semantic.DeepEqual(claim.Status, next) {
 		return nil

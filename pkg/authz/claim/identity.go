@@ -20,9 +20,7 @@ import (
 // without a claim, the first event binds it. A Repository that was created again is not bound by
 // the old claim: its creator decides what it serves.
 func identify(
-	repository *pacv1alpha1.Repository,
-	status v1alpha1.RepositoryClaimStatus,
-	seen v1alpha1.ProjectIdentity,
+	repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus, seen v1alpha1.ProjectIdentity,
 ) (v1alpha1.RepositoryClaimStatus, error) {
 	bound := boundBy(repository, status.Bound)
 	expected, invalid := Expected(repository, status)
@@ -43,8 +41,7 @@ func identify(
 // Expected returns the repository that the URL of a Repository stands for, nil while the next event
 // decides that. The error says why the Repository's annotation cannot be read.
 func Expected(
-	repository *pacv1alpha1.Repository,
-	status v1alpha1.RepositoryClaimStatus,
+	repository *pacv1alpha1.Repository, status v1alpha1.RepositoryClaimStatus,
 ) (*v1alpha1.ProjectIdentity, error) {
 	confirmed, invalid := confirmedBy(repository)
 	if confirmed != nil || invalid != nil {
@@ -57,9 +54,7 @@ func Expected(
 // while no event has said which. owned is false if it owns none. A proof by the file is one of the
 // repository that the file was read from.
 func Owned(
-	repository *pacv1alpha1.Repository,
-	held *v1alpha1.RepositoryClaim,
-	owners config.Owners,
+	repository *pacv1alpha1.Repository, held *v1alpha1.RepositoryClaim, owners config.Owners,
 ) (id *v1alpha1.ProjectIdentity, owned bool) {
 	expected, invalid := Expected(repository, held.Status)
 	if invalid != nil || !owns(held, repository) || held.Status.ReleasedAt != nil ||

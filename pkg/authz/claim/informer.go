@@ -27,11 +27,8 @@ func NewClaims(namespace string) *Claims { return &Claims{namespace: namespace} 
 // Informer returns the informer. The first call creates it with the client in ctx.
 func (c *Claims) Informer(ctx context.Context) informers.RepositoryClaimInformer {
 	c.once.Do(func() {
-		c.factory = externalversions.NewSharedInformerFactoryWithOptions(
-			plumblineclient.Get(ctx),
-			controller.GetResyncPeriod(ctx),
-			externalversions.WithNamespace(c.namespace),
-		)
+		c.factory = externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx),
+			controller.GetResyncPeriod(ctx), externalversions.WithNamespace(c.namespace))
 	})
 	claims := c.factory.Plumbline().V1alpha1().RepositoryClaims()
 	claims.Informer() // registers the informer with the factory

@@ -83,7 +83,9 @@ func Denied(repository *pacv1alpha1.Repository, held *v1alpha1.RepositoryClaim, 
 }
 
 // needsFile reports whether only the file proves that a namespace may use a URL.
-func needsFile(url string, owners config.Owners) bool { return owners.Asked && len(owners.Listed(url)) == 0 }
+func needsFile(url string, owners config.Owners) bool {
+	return owners.Asked && len(owners.Listed(url)) == 0
+}
 
 // Broken returns what an administrator has to fix.
 func Broken(owners config.Owners) string {
@@ -113,10 +115,8 @@ func NotProven(url, namespace string) string {
 // Repositories gets one turn, for the first by name. ok is false if no other namespace wants the
 // URL.
 func NextOwner(owner types.NamespacedName, rivals []types.NamespacedName) (next types.NamespacedName, ok bool) {
-	others := slices.DeleteFunc(
-		slices.Clone(rivals),
-		func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace },
-	)
+	others := slices.DeleteFunc(slices.Clone(rivals),
+		func(r types.NamespacedName) bool { return r.Namespace == owner.Namespace })
 	if len(others) == 0 {
 		return types.NamespacedName{}, false
 	}

@@ -114,10 +114,8 @@ type selection struct {
 // addOwned adds a repository that the namespace owns, if the installation covers it and the URL is
 // not bound to another repository.
 func (s *selection) addOwned(repository owned) {
-	at := slices.IndexFunc(
-		s.covered,
-		func(p v1alpha1.Project) bool { return strings.EqualFold(nameOf(p), repository.name) },
-	)
+	at := slices.IndexFunc(s.covered,
+		func(p v1alpha1.Project) bool { return strings.EqualFold(nameOf(p), repository.name) })
 	switch {
 	case at < 0:
 		s.skipped = append(s.skipped, repository.name+", which the App's installation does not cover")

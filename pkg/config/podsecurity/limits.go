@@ -42,10 +42,8 @@ type Limits struct {
 // It calls pace with the CPU time that the check will take. If pace returns an error, Check returns
 // that error and checks nothing.
 func Check(run *pipelinev1.PipelineRun, file string, pace func(time.Duration) error, all ...Limits) error {
-	all = slices.DeleteFunc(
-		slices.Clone(all),
-		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" },
-	)
+	all = slices.DeleteFunc(slices.Clone(all),
+		func(l Limits) bool { return len(l.ServiceAccounts) == 0 && l.PodSecurity == "" })
 	if len(all) == 0 {
 		return nil
 	}

@@ -149,13 +149,8 @@ const Have = ". Running now: "
 // slots, if any. It returns the text before if position and limit are the same, because the runs
 // with slots change with every run that ends.
 func Says(before string, at Waiting, slots []pacv1alpha1.Slot) string {
-	head := fmt.Sprintf(
-		"%s%s Repository %s runs at most %d PipelineRuns at a time (concurrency_limit)",
-		Position(at.Place),
-		inQueue,
-		at.Repository,
-		at.Limit,
-	)
+	head := fmt.Sprintf("%s%s Repository %s runs at most %d PipelineRuns at a time (concurrency_limit)",
+		Position(at.Place), inQueue, at.Repository, at.Limit)
 	if at.Priority != 0 {
 		head += fmt.Sprintf("; this one has priority %d", at.Priority)
 	}

@@ -104,16 +104,8 @@ func newEnvironment(standard, more []string, options ...cel.EnvOption) (*Environ
 	for _, name := range e.names {
 		options = append(options, cel.Variable(name, declared[name]))
 	}
-	options = append(
-		options,
-		pathChanged(),
-		cel.ParserExpressionSizeLimit(
-			maxSource,
-		),
-		cel.ParserRecursionLimit(maxDepth),
-		cel.ParserErrorRecoveryLimit(maxRepairs),
-		cel.EnableMacroCallTracking(),
-	)
+	options = append(options, pathChanged(), cel.ParserExpressionSizeLimit(maxSource), cel.ParserRecursionLimit(maxDepth),
+		cel.ParserErrorRecoveryLimit(maxRepairs), cel.EnableMacroCallTracking())
 	env, err := cel.NewEnv(options...)
 	if err != nil {
 		return nil, fault.Operatorf(reasonCELEnvironment, "making the environment of CEL expressions: %w", err)

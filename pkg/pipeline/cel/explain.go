@@ -45,11 +45,8 @@ func (o Outcome) observe() interpreter.EvalState {
 	if err := o.program.environment.budget.Spend(o.cost); err != nil {
 		return nothing
 	}
-	program, err := o.program.environment.env.Program(
-		o.program.ast,
-		cel.EvalOptions(cel.OptTrackState),
-		cel.CustomDecoratorV2(bounded),
-	)
+	program, err := o.program.environment.env.Program(o.program.ast, cel.EvalOptions(cel.OptTrackState),
+		cel.CustomDecoratorV2(bounded))
 	if err != nil {
 		return nothing
 	}
@@ -152,8 +149,7 @@ func readable(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
 		return slices.Contains(
-			[]string{Event, EventType, EventTitle, TargetBranch, SourceBranch, TargetURL, SourceURL, Files},
-			e.AsIdent(),
+			[]string{Event, EventType, EventTitle, TargetBranch, SourceBranch, TargetURL, SourceURL, Files}, e.AsIdent(),
 		)
 	case ast.SelectKind:
 		return !e.AsSelect().IsTestOnly() && rooted(e)

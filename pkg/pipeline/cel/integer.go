@@ -24,9 +24,6 @@ func (o Outcome) Int() (int64, error) {
 	case types.Uint:
 		return int64(min(uint64(value), math.MaxInt64)), nil //nolint:gosec // it is bounded
 	}
-	return 0, invalid(
-		1,
-		0,
-		"the expression is a "+typeName(o.value)+", it must be a whole number: int() makes one of a double or a string",
-	)
+	return 0, invalid(1, 0,
+		"the expression is a "+typeName(o.value)+", it must be a whole number: int() makes one of a double or a string")
 }

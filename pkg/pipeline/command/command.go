@@ -95,11 +95,8 @@ func Parse(comment, prefix string, onCommit bool) (*Command, error) {
 func Prefix(setting string) (string, error) {
 	word, valid := prefixOf(setting)
 	if !valid {
-		return "", fault.Invalidf(
-			reasonBadCommandPrefix,
-			"the prefix of commands is %q, which is not one word: with ci the command /test is written /ci test",
-			short(setting),
-		)
+		return "", fault.Invalidf(reasonBadCommandPrefix,
+			"the prefix of commands is %q, which is not one word: with ci the command /test is written /ci test", short(setting))
 	}
 	return word, nil
 }
@@ -168,12 +165,9 @@ func (r *reader) begin(kind Kind, err error) error {
 		r.found = &Command{Kind: kind}
 	}
 	if r.found.Kind != kind {
-		return fault.Invalidf(
-			ReasonContradictory,
+		return fault.Invalidf(ReasonContradictory,
 			"nothing was done: this comment has two different commands, /%s and /%s. Write one comment for each command",
-			r.found.Kind,
-			kind,
-		)
+			r.found.Kind, kind)
 	}
 	r.follows = err == nil
 	return err
@@ -222,17 +216,13 @@ func (r *reader) add(read words) error {
 func (c *Command) at(branch, tag string) error {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	if differ(c.Branch, branch) || differ(c.Tag, tag) {
-		return fault.Invalidf(
-			ReasonContradictory,
-			"the comment names two branches or two tags: nothing was done. Write a comment for each",
-		)
+		return fault.Invalidf(ReasonContradictory,
+			"the comment names two branches or two tags: nothing was done. Write a comment for each")
 	}
 	c.Branch, c.Tag = cmp.Or(c.Branch, branch), cmp.Or(c.Tag, tag)
 	if c.Branch != "" && c.Tag != "" {
-		return fault.Invalidf(
-			ReasonContradictory,
-			"the comment names a branch and a tag: nothing was done. Write a comment for each",
-		)
+		return fault.Invalidf(ReasonContradictory,
+			"the comment names a branch and a tag: nothing was done. Write a comment for each")
 	}
 	return nil
 }
@@ -254,10 +244,8 @@ func (r *reader) approves(rest string) error {
 	}
 	r.follows = false
 	if r.found.SHA != "" && sha != "" && r.found.SHA != sha {
-		return fault.Invalidf(
-			ReasonContradictory,
-			"the comment approves two commits: nothing was done. Write a comment for the one that is to run",
-		)
+		return fault.Invalidf(ReasonContradictory,
+			"the comment approves two commits: nothing was done. Write a comment for the one that is to run")
 	}
 	r.found.SHA = cmp.Or(r.found.SHA, sha)
 	return nil

@@ -86,10 +86,8 @@ func cutValue(key, text string) (value, behind string, err error) {
 	case value == "":
 		return "", "", malformedf(`the argument %s has no value: an empty one is written ""`, short(key))
 	case strings.ContainsAny(value, `"'`):
-		return "", "", malformedf(
-			`the value of %s has quotes in it: put all of it in double quotes, with \" for a quote`,
-			short(key),
-		)
+		return "", "", malformedf(`the value of %s has quotes in it: put all of it in double quotes, with \" for a quote`,
+			short(key))
 	}
 	return value, behind, nil
 }

@@ -26,12 +26,8 @@ func CompileExpression(pattern string) (expression *regexp.Regexp, parts int, er
 		return nil, 0, badExpression(pattern, "is none: %w", err)
 	}
 	if parts = size(parsed); parts > maxParts {
-		return nil, 0, badExpression(
-			pattern,
-			"has %d parts with its repetitions spelt out, at most %d are read: repeat less",
-			parts,
-			maxParts,
-		)
+		return nil, 0, badExpression(pattern, "has %d parts with its repetitions spelt out, at most %d are read: repeat less",
+			parts, maxParts)
 	}
 	if expression, err = regexp.Compile(pattern); err != nil {
 		return nil, 0, badExpression(pattern, "is none: %w", err)

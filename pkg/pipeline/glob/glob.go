@@ -39,13 +39,8 @@ type Glob struct {
 func Compile(prefix, pattern string) (*Glob, error) {
 	whole := prefix + pattern
 	if len(whole) > maxPattern {
-		return nil, fault.Invalidf(
-			reasonBadPattern,
-			"the pattern %q… has %d bytes, at most %d are read",
-			pattern[:min(len(pattern), maxShown)],
-			len(whole),
-			maxPattern,
-		)
+		return nil, fault.Invalidf(reasonBadPattern, "the pattern %q… has %d bytes, at most %d are read",
+			pattern[:min(len(pattern), maxShown)], len(whole), maxPattern)
 	}
 	first, err := glob.Compile(whole)
 	if err != nil {
@@ -53,12 +48,8 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	}
 	spelt, ok := spellOut(whole)
 	if !ok {
-		return nil, fault.Invalidf(
-			reasonBadPattern,
-			"the pattern %q stands for more than %d alternatives: write fewer in braces",
-			pattern,
-			maxAlternatives,
-		)
+		return nil, fault.Invalidf(reasonBadPattern,
+			"the pattern %q stands for more than %d alternatives: write fewer in braces", pattern, maxAlternatives)
 	}
 	g := &Glob{alternatives: make([]*glob.Pattern, len(spelt))}
 	for _, c := range []byte("*?[") {

@@ -29,12 +29,8 @@ func onComment(ev Event, annotations map[string]string) (Selection, error) {
 	}
 	comment := strings.TrimSpace(ev.Comment)
 	if parts*len(comment) > maxCommentSteps {
-		return declined(
-			"on-comment %q has %d parts, too many for a comment of %d bytes",
-			shorten(text),
-			parts,
-			len(comment),
-		), nil
+		return declined("on-comment %q has %d parts, too many for a comment of %d bytes",
+			shorten(text), parts, len(comment)), nil
 	}
 	line, _, more := strings.Cut(comment, "\n")
 	if line = shorten(strings.TrimSpace(line)); more {

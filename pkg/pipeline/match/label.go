@@ -28,10 +28,6 @@ func onLabel(ev Event, annotations map[string]string) (Selection, error) {
 			return agrees("on-label includes %s", label), nil
 		}
 	}
-	return declined(
-		"on-label %s includes none of the labels %s%s",
-		show(wanted),
-		show(ev.Labels),
-		hint(annotations, pipelinesascode.OnLabel),
-	), nil
+	return declined("on-label %s includes none of the labels %s%s", show(wanted), show(ev.Labels),
+		hint(annotations, pipelinesascode.OnLabel)), nil
 }

@@ -243,12 +243,7 @@ func onEvent(ev Event, annotations map[string]string) (Selection, error) {
 			return agrees("on-event includes %s", event), nil
 		}
 	}
-	return declined(
-		"on-event %s does not include %s%s",
-		show(events),
-		ev.Trigger,
-		eventHint(annotations, events),
-	), nil
+	return declined("on-event %s does not include %s%s", show(events), ev.Trigger, eventHint(annotations, events)), nil
 }
 
 // events returns the values of on-event that the event is. A request to /incoming is a push, too,
@@ -278,12 +273,8 @@ func onTargetBranch(ev Event, annotations map[string]string) (Selection, error) 
 			return agrees("on-target-branch %s matches %s", show([]string{pattern}), ref), nil
 		}
 	}
-	return declined(
-		"on-target-branch %s does not match %s%s",
-		show(patterns),
-		ref,
-		hint(annotations, pipelinesascode.OnTargetBranch),
-	), nil
+	return declined("on-target-branch %s does not match %s%s",
+		show(patterns), ref, hint(annotations, pipelinesascode.OnTargetBranch)), nil
 }
 
 // lookup reads the list an annotation holds.

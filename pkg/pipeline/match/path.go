@@ -110,12 +110,8 @@ func first(ev Event, patterns []pattern, annotation string) (file, by string, er
 		steps += p.glob.Steps(files)
 	}
 	if steps > maxSteps {
-		return "", "", fault.Invalidf(
-			reasonBadPattern,
-			"annotation %s has patterns that take too many steps for %d changed files: write fewer",
-			annotation,
-			len(files),
-		)
+		return "", "", fault.Invalidf(reasonBadPattern,
+			"annotation %s has patterns that take too many steps for %d changed files: write fewer", annotation, len(files))
 	}
 	if err := ev.Params.Spend(steps); err != nil {
 		return "", "", fmt.Errorf("annotation %s: %w", annotation, err)

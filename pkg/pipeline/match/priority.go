@@ -56,10 +56,8 @@ func wholeNumber(text string, compile func(string) (*cel.Program, error)) (*cel.
 	}
 	program, err := compile(text)
 	if err == nil && !program.Integer() {
-		err = fault.Invalidf(
-			cel.ReasonBad,
-			"1:1: the expression does not give a whole number: write a condition as event == \"pull_request\" ? 10 : 0",
-		)
+		err = fault.Invalidf(cel.ReasonBad,
+			"1:1: the expression does not give a whole number: write a condition as event == \"pull_request\" ? 10 : 0")
 	}
 	return program, err
 }

@@ -78,8 +78,7 @@ func (d *document) countable(text string) error {
 		return fault.Invalidf(
 			reasonBadYAML,
 			"%s: the document holds too many values: at most some %d are read of one. Split it, or move long scripts and lists into an image",
-			d.place(),
-			maxCounted,
+			d.place(), maxCounted,
 		)
 	}
 	// The parser also reads UTF-16.

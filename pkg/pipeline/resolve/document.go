@@ -71,13 +71,8 @@ func separators(text string) []int {
 // split cuts a file into its documents. It leaves out those without content.
 func split(file git.File, local bool) ([]*document, error) {
 	if len(file.Data) > maxFile {
-		return nil, fault.Invalidf(
-			reasonFileTooLarge,
-			"%s has %d bytes, at most %d are read: split it",
-			file.Path,
-			len(file.Data),
-			maxFile,
-		)
+		return nil, fault.Invalidf(reasonFileTooLarge, "%s has %d bytes, at most %d are read: split it",
+			file.Path, len(file.Data), maxFile)
 	}
 	text := string(bytes.TrimPrefix(file.Data, []byte("\ufeff")))
 	if local {
@@ -104,13 +99,8 @@ func split(file git.File, local bool) ([]*document, error) {
 		lines += strings.Count(source, "\n")
 	}
 	if held > maxDocuments {
-		return nil, fault.Invalidf(
-			reasonTooManyDocuments,
-			"%s holds %d documents, at most %d are read: split it",
-			file.Path,
-			held,
-			maxDocuments,
-		)
+		return nil, fault.Invalidf(reasonTooManyDocuments, "%s holds %d documents, at most %d are read: split it",
+			file.Path, held, maxDocuments)
 	}
 	return documents, nil
 }
@@ -150,31 +140,19 @@ func (d *document) name() (string, error) {
 		}
 		name, isText := asText(value)
 		if !isText {
-			return "", d.invalidAt(
-				reasonBadType,
-				yamlerror.Path{"metadata", field},
-				"metadata.%s must be text: put quotes around it",
-				field,
-			)
+			return "", d.invalidAt(reasonBadType, yamlerror.Path{"metadata", field},
+				"metadata.%s must be text: put quotes around it", field)
 		}
 		if len(name) > maxName {
-			return "", d.invalidAt(
-				reasonBadName,
-				yamlerror.Path{"metadata", field},
-				"metadata.%s is longer than %d bytes",
-				field,
-				maxName,
-			)
+			return "", d.invalidAt(reasonBadName, yamlerror.Path{"metadata", field}, "metadata.%s is longer than %d bytes",
+				field, maxName)
 		}
 		if name != "" {
 			return name, nil
 		}
 	}
-	return "", fault.Invalidf(
-		reasonNoName,
-		"%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one",
-		d.place(),
-	)
+	return "", fault.Invalidf(reasonNoName,
+		"%s: this PipelineRun has neither metadata.name nor metadata.generateName: give it one", d.place())
 }
 
 // annotations returns metadata.annotations.
@@ -186,11 +164,8 @@ func (d *document) annotations() (map[string]string, error) {
 	}
 	tree, isMapping := value.(map[string]any)
 	if !isMapping {
-		return nil, d.invalidAt(
-			reasonBadType,
-			yamlerror.Path{"metadata", "annotations"},
-			"metadata.annotations must be a mapping",
-		)
+		return nil, d.invalidAt(reasonBadType, yamlerror.Path{"metadata", "annotations"},
+			"metadata.annotations must be a mapping")
 	}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		text, isText := asText(tree[key])

@@ -43,11 +43,8 @@ func (d *document) parse(spent *budget) error {
 		return d.syntaxError(hidden, masks, err, spent)
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return fault.Invalidf(
-			reasonBadYAML,
-			"%s: the document holds another one: separate them with a line that is ---",
-			d.place(),
-		)
+		return fault.Invalidf(reasonBadYAML, "%s: the document holds another one: separate them with a line that is ---",
+			d.place())
 	}
 	b := builder{document: d, event: *spent, masks: masks, blocks: map[*yaml.Node]any{}}
 	if d.local {
@@ -104,10 +101,8 @@ func (b *builder) value(node *yaml.Node, depth int) (any, error) {
 	b.nodes++
 	b.text += len(node.Value)
 	if b.nodes > maxNodes || b.text > maxText || depth > maxDepth {
-		return nil, b.invalid(
-			node,
-			"the document is nested too deeply, refers to itself or is too large once its aliases are followed",
-		)
+		return nil, b.invalid(node,
+			"the document is nested too deeply, refers to itself or is too large once its aliases are followed")
 	}
 	if (budget{nodes: b.event.nodes + b.nodes, text: b.event.text + b.text}).over() {
 		return nil, tooMuch(b.place())

@@ -65,13 +65,8 @@ func (r *renderer) pipelineReference(doc *document) (string, error) {
 		return "", fmt.Errorf("%s: %w", doc.place(), err)
 	}
 	if len(values) != 1 {
-		return "", fault.Invalidf(
-			reasonBadAnnotation,
-			"%s: the annotation %s refers to %d pipelines: name one",
-			doc.place(),
-			pipelineAnnotation,
-			len(values),
-		)
+		return "", fault.Invalidf(reasonBadAnnotation, "%s: the annotation %s refers to %d pipelines: name one", doc.place(),
+			pipelineAnnotation, len(values))
 	}
 	return values[0], nil
 }
@@ -83,10 +78,8 @@ func (r *renderer) taskReferences(doc *document) ([]reference, error) {
 	if err != nil || r.references == nil {
 		return nil, err
 	}
-	names := slices.DeleteFunc(
-		slices.Collect(maps.Keys(annotations)),
-		func(name string) bool { return !taskAnnotation.MatchString(name) },
-	)
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(annotations)),
+		func(name string) bool { return !taskAnnotation.MatchString(name) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a, b)) })
 	var all []reference
 	for _, name := range names {
@@ -162,12 +155,8 @@ func (r *renderer) fill(entry string, originals []string) (string, error) {
 // fetch reads a reference and returns its documents of a kind, parsed.
 func (r *renderer) fetch(ctx context.Context, user *document, ref reference, kind Kind) ([]*document, error) {
 	if r.fetched++; r.fetched > maxReferences {
-		return nil, fault.Invalidf(
-			reasonTooManyReferences,
-			"%s: the annotations of the PipelineRun and its Pipeline name more than %d references",
-			user.place(),
-			maxReferences,
-		)
+		return nil, fault.Invalidf(reasonTooManyReferences,
+			"%s: the annotations of the PipelineRun and its Pipeline name more than %d references", user.place(), maxReferences)
 	}
 	file, err := r.references.Read(ctx, kind, ref.value)
 	if err != nil {

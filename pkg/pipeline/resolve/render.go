@@ -34,10 +34,7 @@ const maxRendered = 3 << 20
 // With nil references annotations are not followed, and a Pipeline or Task that .tekton does not
 // define is left to Tekton, which looks for it in the cluster.
 func (s *Set) Render(
-	ctx context.Context,
-	def Definition,
-	scope *template.Scope,
-	references References,
+	ctx context.Context, def Definition, scope *template.Scope, references References,
 ) (*pipelinev1.PipelineRun, error) {
 	if err := cmp.Or(def.Err, def.BadName); err != nil {
 		return nil, err

@@ -163,10 +163,8 @@ func OwnTokens(secret *corev1.Secret) []string {
 
 // KeepTokens adds to a secret the tokens of the one that it replaces.
 func KeepTokens(secret, before *corev1.Secret) {
-	former := slices.DeleteFunc(
-		OwnTokens(before),
-		func(token string) bool { return token == string(secret.Data[keyProviderToken]) },
-	)
+	former := slices.DeleteFunc(OwnTokens(before),
+		func(token string) bool { return token == string(secret.Data[keyProviderToken]) })
 	if len(former) == 0 {
 		return
 	}

@@ -91,11 +91,8 @@ func (s *Scope) Secrets() map[string]string {
 // fits refuses values of secrets that exceed one Secret, because the plan stores them in one.
 func (s *Scope) fits() error {
 	if s.size > maxPlaced {
-		return fault.Invalidf(
-			reasonTooLarge,
-			"the values of secrets in the pipelines of this event have more than %d bytes together",
-			maxPlaced,
-		)
+		return fault.Invalidf(reasonTooLarge,
+			"the values of secrets in the pipelines of this event have more than %d bytes together", maxPlaced)
 	}
 	return nil
 }

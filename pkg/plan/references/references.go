@@ -112,11 +112,8 @@ func (r *Reader) Read(ctx context.Context, kind resolve.Kind, reference string) 
 		return known.file, known.err
 	}
 	if r.fetched++; r.fetched > maxReferences {
-		return git.File{}, fault.Invalidf(
-			reasonTooManyReferences,
-			"the pipelines for this event refer to more than %d files",
-			maxReferences,
-		)
+		return git.File{}, fault.Invalidf(reasonTooManyReferences, "the pipelines for this event refer to more than %d files",
+			maxReferences)
 	}
 	data, err := r.read(ctx, where)
 	file := git.File{Path: shownAt(where), Data: data}
@@ -148,11 +145,8 @@ func (r *Reader) locate(kind resolve.Kind, reference string) (place, error) {
 	case isAddress:
 		hub, known := r.Remote.Catalogs[scheme]
 		if !known {
-			return place{}, fault.Invalidf(
-				reasonBadReference,
-				"no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are",
-				scheme,
-			)
+			return place{}, fault.Invalidf(reasonBadReference,
+				"no hub is called %q: the ConfigMap's catalog-N-id name the hubs there are", scheme)
 		}
 		return onHub(hub, kind, name)
 	case strings.Contains(reference, "/"):

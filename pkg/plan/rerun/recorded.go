@@ -48,10 +48,8 @@ func (r *Target) Complete(spec *v1alpha1.GitEventSpec) error {
 		spec.BaseRef, spec.HeadRef, spec.HeadURL = r.push.BaseRef, r.push.HeadRef, r.push.HeadURL
 		spec.Before, spec.Commit, spec.Incoming = r.push.Before, r.push.Commit, r.push.Incoming
 	case spec.BaseRef == "":
-		return fault.Ignoredf(
-			reasonUnknownCheck,
-			"The check is not on record, and GitHub names neither branch nor pull request for its commit.",
-		)
+		return fault.Ignoredf(reasonUnknownCheck,
+			"The check is not on record, and GitHub names neither branch nor pull request for its commit.")
 	}
 	return nil
 }

@@ -47,13 +47,8 @@ func (r *repository) FileAt(ctx context.Context, text string, others ...v1alpha1
 
 func (r *repository) contents(ctx context.Context, at address) ([]byte, error) {
 	what := "reading " + at.path + " of " + at.owner + "/" + at.name
-	file, dir, _, err := r.client.Repositories.GetContents(
-		ctx,
-		at.owner,
-		at.name,
-		at.path,
-		&gh.RepositoryContentGetOptions{Ref: at.ref},
-	)
+	file, dir, _, err := r.client.Repositories.GetContents(ctx, at.owner, at.name, at.path,
+		&gh.RepositoryContentGetOptions{Ref: at.ref})
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, fault.Ignoredf(reasonNotFound, "%s at %s: GitHub shows no such file to %s", what, at.ref, r.caller)

@@ -19,9 +19,7 @@ const maxAnnotations = 50
 
 // Annotate adds the annotations that the check run does not have. GitHub appends those of each
 // request, and only our App writes this check run, so their number says which are missing.
-func (r *repository) Annotate(
-	ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine,
-) error {
+func (r *repository) Annotate(ctx context.Context, id string, check status.Check, lines []v1alpha1.SourceLine) error {
 	run, err := r.get(ctx, parsed(id))
 	if err != nil || run == nil {
 		return err
@@ -36,11 +34,7 @@ func (r *repository) Annotate(
 			body.Output.Annotations = append(body.Output.Annotations, annotation(line))
 		}
 		if _, err := r.write(
-			ctx,
-			"adding annotations to the check",
-			http.MethodPatch,
-			r.runPath(run.GetID()),
-			body,
+			ctx, "adding annotations to the check", http.MethodPatch, r.runPath(run.GetID()), body,
 		); err != nil {
 			return err
 		}

@@ -34,13 +34,8 @@ func (r *repository) describe(ctx context.Context) (*gh.Repository, error) {
 	got, _, err := r.client.Repositories.Get(ctx, r.owner, r.name)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Operatorf(
-			reasonRepositoryNotReadable,
-			"GitHub shows no repository %s to %s: it was deleted or renamed, or %s",
-			r.fullName(),
-			r.caller,
-			r.noAccess(),
-		)
+		return nil, fault.Operatorf(reasonRepositoryNotReadable,
+			"GitHub shows no repository %s to %s: it was deleted or renamed, or %s", r.fullName(), r.caller, r.noAccess())
 	case err != nil:
 		return nil, limits.Failed("reading "+r.fullName(), err)
 	case got.GetID() <= 0:

@@ -54,11 +54,8 @@ func (r *repository) ofPull(ctx context.Context, event *v1alpha1.GitEventSpec) (
 		return nil, err
 	}
 	if pull.GetState() != delivery.StateOpen {
-		return nil, fault.Ignoredf(
-			reasonPullRequestClosed,
-			"pull request #%d was closed before its comment or re-run was read",
-			pull.GetNumber(),
-		)
+		return nil, fault.Ignoredf(reasonPullRequestClosed,
+			"pull request #%d was closed before its comment or re-run was read", pull.GetNumber())
 	}
 	return described(event, pull), nil
 }

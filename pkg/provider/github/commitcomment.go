@@ -28,13 +28,8 @@ func (r *repository) completeOnCommit(
 		return nil, err
 	}
 	what := "reading which commit " + ref + " points to"
-	commit, _, err := r.client.Repositories.GetCommit(
-		ctx,
-		r.owner,
-		r.name,
-		url.PathEscape(strings.TrimPrefix(ref, "refs/")),
-		&gh.ListOptions{PerPage: 1},
-	)
+	commit, _, err := r.client.Repositories.GetCommit(ctx, r.owner, r.name,
+		url.PathEscape(strings.TrimPrefix(ref, "refs/")), &gh.ListOptions{PerPage: 1})
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound, code == http.StatusUnprocessableEntity:
 		if err := r.readable(ctx); err != nil {
@@ -50,10 +45,7 @@ func (r *repository) completeOnCommit(
 	message := commit.GetCommit().GetMessage()
 	out.BaseRef, out.HeadRef, out.SHA = ref, ref, commit.GetSHA()
 	out.Commit = &v1alpha1.Commit{
-		Title: text.FirstLine(
-			message,
-			payload.MaxTitle,
-		),
+		Title:  text.FirstLine(message, payload.MaxTitle),
 		URL:    text.Bytes(text.Clean(commit.GetHTMLURL()), payload.MaxURL),
 		SkipCI: provider.SkipsCI(message),
 	}

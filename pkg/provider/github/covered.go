@@ -76,11 +76,8 @@ func (r *repository) repositories(ctx context.Context, token provider.Token) ([]
 	client := r.as(token)
 	var all []v1alpha1.Project
 	for page := 1; page <= maxCovered; page++ {
-		req, err := client.NewRequest(
-			http.MethodGet,
-			fmt.Sprintf("installation/repositories?per_page=%d&page=%d", perPage, page),
-			nil,
-		)
+		req, err := client.NewRequest(http.MethodGet,
+			fmt.Sprintf("installation/repositories?per_page=%d&page=%d", perPage, page), nil)
 		if err != nil {
 			return nil, limits.Failed(listing, err)
 		}

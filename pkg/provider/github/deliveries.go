@@ -37,19 +37,15 @@ func (s *service) deliveries(baseURL string, c provider.Credentials) (provider.D
 	}
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())
-	account := s.logins.GetOrCreate(
-		loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
-		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
-	)
+	account := s.logins.GetOrCreate(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	client, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {
 		return nil, err
 	}
 	client.UserAgent = s.options.UserAgent
-	pace := s.paces.GetOrCreate(
-		paceKey{api: api.String()},
-		func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) },
-	)
+	pace := s.paces.GetOrCreate(paceKey{api: api.String()},
+		func() *provider.Pace { return provider.NewPace(s.options.Now, limits.Of(api.Host)) })
 	return &deliveryLog{client: client, pace: pace, from: c.From}, nil
 }
 
@@ -61,10 +57,8 @@ func (l *deliveryLog) Page(ctx context.Context, cursor string) ([]provider.Attem
 		return nil, "", err
 	}
 	defer leave()
-	page, resp, err := l.client.Apps.ListHookDeliveries(
-		ctx,
-		&gh.ListCursorOptions{Cursor: cursor, PerPage: attemptsPerPage},
-	)
+	page, resp, err := l.client.Apps.ListHookDeliveries(ctx,
+		&gh.ListCursorOptions{Cursor: cursor, PerPage: attemptsPerPage})
 	l.learn(resp, err)
 	if err != nil {
 		return nil, "", l.failed(what, err)
@@ -113,10 +107,8 @@ func (l *deliveryLog) learn(resp *gh.Response, err error) {
 // failed classifies an error; a 401 means that GitHub does not accept the App's key.
 func (l *deliveryLog) failed(what string, err error) error {
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		return provider.CredentialsRefused(
-			err,
-			"GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock",
-		)
+		return provider.CredentialsRefused(err,
+			"GitHub refuses the App's id and private key in "+l.from+": check both, and the cluster's clock")
 	}
 	return limits.Failed(what, err)
 }

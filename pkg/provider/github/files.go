@@ -147,11 +147,8 @@ func (r *repository) RootFiles(ctx context.Context, names ...string) (map[string
 		if sizes[e.ID] > provider.MaxFile {
 			return nil, provider.TooLarge(e.Name, sizes[e.ID])
 		}
-		return r.trees.File(
-			r.reader,
-			e.ID,
-			func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) },
-		)
+		return r.trees.File(r.reader, e.ID,
+			func() ([]byte, error) { return r.blob(ctx, provider.Definition{Path: e.Name, ID: e.ID}) })
 	})
 }
 
@@ -165,8 +162,7 @@ func (r *repository) Differ(ctx context.Context, earlier, later string, names ..
 
 // root lists the root directory of a commit, and the sizes of its files by id.
 func (r *repository) root(
-	ctx context.Context,
-	what, sha string,
+	ctx context.Context, what, sha string,
 ) (entries []provider.Entry, sizes map[string]int, err error) {
 	tree, _, err := r.client.Git.GetTree(ctx, r.owner, r.name, sha, false)
 	switch {
@@ -206,11 +202,8 @@ func isTree(tree *gh.Tree) bool {
 }
 
 func truncated(what string) error {
-	return fault.Operatorf(
-		provider.ReasonTreeTruncated,
-		"%s: GitHub does not list all of it: make the directory smaller",
-		what,
-	)
+	return fault.Operatorf(provider.ReasonTreeTruncated, "%s: GitHub does not list all of it: make the directory smaller",
+		what)
 }
 
 func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte, error) {
@@ -221,11 +214,8 @@ func (r *repository) blob(ctx context.Context, file provider.Definition) ([]byte
 		return nil, fault.Transientf(fault.ReasonCommitUnknown, "GitHub does not show %s (yet)", name)
 	}
 	if err == nil && !provider.IsBlob(id, data) {
-		return nil, fault.Transientf(
-			provider.ReasonBadAnswer,
-			"reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)",
-			name,
-		)
+		return nil, fault.Transientf(provider.ReasonBadAnswer,
+			"reading %s: what GitHub answers is not this file (a proxy's page, or a part of it)", name)
 	}
 	return data, limits.Failed("reading "+name, err)
 }

@@ -60,11 +60,8 @@ func (r *repository) named(ctx context.Context, sha string, check status.Check) 
 			return all, nil
 		}
 	}
-	return nil, fault.Operatorf(
-		reasonTooMany,
-		"looking the check up: GitHub lists more than %d of the name",
-		maxPages*perPage,
-	)
+	return nil, fault.Operatorf(reasonTooMany, "looking the check up: GitHub lists more than %d of the name",
+		maxPages*perPage)
 }
 
 // incompleteList reports whether an answer is not the requested list: a list has a total, and a

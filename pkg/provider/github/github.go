@@ -148,10 +148,8 @@ func (s *service) open(baseURL string, p v1alpha1.Project, c provider.Credential
 	base := s.transport.Within(reach)
 	digest := sha256.Sum256(c.PrivateKey)
 	reader := minterKey{api.String(), c.AppID, c.InstallationID, p.ID, digest}
-	account := s.logins.GetOrCreate(
-		loginKey{c.AppID, digest},
-		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
-	)
+	account := s.logins.GetOrCreate(loginKey{c.AppID, digest},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	installation := paceKey{api: api.String(), installation: c.InstallationID}
 	renewed := s.renewals.GetOrCreate(installation, func() *renewals { return &renewals{} })
 	tokens := s.minters.GetOrCreate(reader, func() *minter {
@@ -223,9 +221,7 @@ func (r *repository) fullName() string { return r.owner + "/" + r.name }
 
 // CloneToken mints an installation token for one run, for this repository and the others.
 func (r *repository) CloneToken(
-	ctx context.Context,
-	permissions map[string]string,
-	others ...v1alpha1.Project,
+	ctx context.Context, permissions map[string]string, others ...v1alpha1.Project,
 ) (provider.Token, error) {
 	reach := []int64{r.id}
 	for _, other := range others {
@@ -281,10 +277,6 @@ func checkProject(p v1alpha1.Project) error {
 		return notARepository(p)
 	}
 	return nil
-}
-
-func notARepository(p v1alpha1.Project) error {
-	return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 }
 
 func checkCredentials(p v1alpha1.Project, c provider.Credentials) error {

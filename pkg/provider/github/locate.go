@@ -51,10 +51,8 @@ func (s *service) locate(
 	}
 	reach := c.Reach
 	reach.Trusted = egress.HostPort(api.String())
-	account := s.logins.GetOrCreate(
-		loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
-		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) },
-	)
+	account := s.logins.GetOrCreate(loginKey{c.AppID, sha256.Sum256(c.PrivateKey)},
+		func() *login { return newLogin(c.AppID, c.PrivateKey, s.options.Now) })
 	app, err := asApp(account, s.transport.Within(reach), api, c.From)
 	if err != nil {
 		return v1alpha1.Located{}, err
@@ -113,4 +111,8 @@ func appFailed(what string, err error, from string) error {
 		)
 	}
 	return limits.Failed(what, err)
+}
+
+func notARepository(p v1alpha1.Project) error {
+	return fault.Operatorf(reasonBadRepository, "%q is not a GitHub repository", p.Owner+"/"+p.Name)
 }

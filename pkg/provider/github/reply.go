@@ -28,25 +28,15 @@ func (r *repository) PutReply(ctx context.Context, number int64, c provider.Comm
 		return err
 	}
 	if known == nil {
-		return r.comment(
-			ctx,
-			"writing the reply",
-			http.MethodPost,
-			fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number),
-			body,
-		)
+		return r.comment(ctx, "writing the reply", http.MethodPost,
+			fmt.Sprintf("repos/%s/%s/issues/%d/comments", r.owner, r.name, number), body)
 	}
 	if strings.TrimSpace(strings.ReplaceAll(known.GetBody(), "\r\n", "\n")) == strings.TrimSpace(body) {
 		return nil
 	}
 	const what = "updating the reply"
-	err = r.comment(
-		ctx,
-		what,
-		http.MethodPatch,
-		fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()),
-		body,
-	)
+	err = r.comment(ctx, what, http.MethodPatch,
+		fmt.Sprintf("repos/%s/%s/issues/comments/%d", r.owner, r.name, known.GetID()), body)
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf(reasonCommentGone, "%s: it was deleted meanwhile", what)
 	}
@@ -113,8 +103,7 @@ func (r *repository) comment(ctx context.Context, what, method, path, body strin
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(limits.Failed(what, err), fault.Operator):
 		return fmt.Errorf(
 			"%w (to write comments %s needs the permission Pull requests: write, and the conversation must not be locked)",
-			limits.Failed(what, err),
-			r.caller,
+			limits.Failed(what, err), r.caller,
 		)
 	case err != nil:
 		return limits.Failed(what, err)

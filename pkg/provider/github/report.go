@@ -112,11 +112,7 @@ func (r *repository) closeOlder(ctx context.Context, older []*gh.CheckRun, check
 			continue
 		}
 		if _, err := r.write(
-			ctx,
-			"closing a duplicate of the check",
-			http.MethodPatch,
-			r.runPath(run.GetID()),
-			superseded(),
+			ctx, "closing a duplicate of the check", http.MethodPatch, r.runPath(run.GetID()), superseded(),
 		); err != nil {
 			return err
 		}
@@ -153,11 +149,7 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 			continue // the known id is not verified
 		}
 		if _, err := r.write(
-			ctx,
-			"closing the check",
-			http.MethodPatch,
-			r.runPath(run.GetID()),
-			makeCheckRun(check),
+			ctx, "closing the check", http.MethodPatch, r.runPath(run.GetID()), makeCheckRun(check),
 		); err != nil {
 			return "", err
 		}
@@ -168,13 +160,8 @@ func (r *repository) closeOpen(ctx context.Context, sha string, known int64, che
 func (r *repository) create(ctx context.Context, sha string, check status.Check) (string, error) {
 	body := makeCheckRun(check)
 	body.HeadSHA = sha
-	return r.write(
-		ctx,
-		"creating the check",
-		http.MethodPost,
-		fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name),
-		body,
-	)
+	return r.write(ctx, "creating the check", http.MethodPost, fmt.Sprintf("repos/%s/%s/check-runs", r.owner, r.name),
+		body)
 }
 
 // update creates the check again if it no longer exists.

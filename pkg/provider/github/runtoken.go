@@ -29,9 +29,7 @@ type runTokens struct {
 // mint mints a token with these permissions for the repositories with these ids, nil for the whole
 // installation. It never waits for another mint.
 func (t *runTokens) mint(
-	ctx context.Context,
-	permissions map[string]string,
-	repositories []int64,
+	ctx context.Context, permissions map[string]string, repositories []int64,
 ) (provider.Token, error) {
 	wanted, err := permissionsOf(permissions)
 	if err != nil {

@@ -80,13 +80,8 @@ func (r *repository) File(ctx context.Context, sha, name string) ([]byte, error)
 		return nil, err
 	}
 	what := "reading " + name
-	file, dir, _, err := r.client.Repositories.GetContents(
-		ctx,
-		r.owner,
-		r.name,
-		name,
-		&gh.RepositoryContentGetOptions{Ref: sha},
-	)
+	file, dir, _, err := r.client.Repositories.GetContents(ctx, r.owner, r.name, name,
+		&gh.RepositoryContentGetOptions{Ref: sha})
 	if err != nil {
 		return nil, r.fileFailed(ctx, name, sha, err)
 	}

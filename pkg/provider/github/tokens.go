@@ -114,9 +114,7 @@ func (m *minter) mint(ctx context.Context, run *minting) {
 // ask mints a token for the repositories with these ids, nil for the whole installation. Its
 // permissions may be nil for all that the App has.
 func (m *minter) ask(
-	ctx context.Context,
-	permissions *gh.InstallationPermissions,
-	repositories []int64,
+	ctx context.Context, permissions *gh.InstallationPermissions, repositories []int64,
 ) (provider.Token, error) {
 	token, err := m.askFor(ctx, m.installation, permissions, repositories)
 	if provider.StatusCode(err) == http.StatusNotFound {
@@ -141,10 +139,7 @@ func (m *minter) ask(
 
 // askFor mints a token of an installation.
 func (m *minter) askFor(
-	ctx context.Context,
-	installation int64,
-	permissions *gh.InstallationPermissions,
-	repositories []int64,
+	ctx context.Context, installation int64, permissions *gh.InstallationPermissions, repositories []int64,
 ) (provider.Token, error) {
 	app := m.login.transport(tokenAnswers{m.base})
 	if app == nil {
@@ -199,10 +194,8 @@ func (m *minter) mintFault(err error) *fault.Error {
 		return fault.Operatorf(reasonRepositoryNotInstalled,
 			"the GitHub App is not installed on this repository: add it to the installation (GitHub says: %s)", answer.Message)
 	case http.StatusUnauthorized:
-		return provider.CredentialsRefused(
-			err,
-			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock",
-		)
+		return provider.CredentialsRefused(err,
+			"GitHub refuses the App's id and private key in "+m.from+": check both, and the cluster's clock")
 	}
 	var f *fault.Error
 	if !errors.As(err, &f) {

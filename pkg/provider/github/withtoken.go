@@ -144,12 +144,9 @@ func (w *withToken) RevokeToken(context.Context, string) error { return nil }
 func (w *withToken) FileAt(ctx context.Context, text string, _ ...v1alpha1.Project) ([]byte, error) {
 	if at, ok := parseAddress(w.web, text); ok && w.shared &&
 		!strings.EqualFold(at.owner+"/"+at.name, w.fullName()) {
-		return nil, fault.Ignoredf(
-			reasonNotCovered,
+		return nil, fault.Ignoredf(reasonNotCovered,
 			"%s/%s is not the event's repository, and the token is the global Repository's: nothing else is read with it",
-			at.owner,
-			at.name,
-		)
+			at.owner, at.name)
 	}
 	return w.repository.FileAt(ctx, text)
 }

@@ -50,12 +50,8 @@ func (r *repository) hasRole(ctx context.Context, user string, least gl.AccessLe
 
 func (r *repository) memberByID(ctx context.Context, id int, least gl.AccessLevelValue) (bool, error) {
 	const what = "asking for the user's role"
-	found, _, err := api.Get[member](
-		r.Client,
-		fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.Path), id),
-		nil,
-		gl.WithContext(ctx),
-	)
+	found, _, err := api.Get[member](r.Client, fmt.Sprintf("projects/%s/members/all/%d", gl.PathEscape(r.Path), id),
+		nil, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return false, r.Absent(ctx, what)
 	}

@@ -45,12 +45,8 @@ func (r *repository) Actor(ctx context.Context, event *v1alpha1.GitEventSpec, re
 		return who.by, nil
 	}
 	if !who.final && r.now().Sub(event.ReceivedAt.Time) < confirmWithin {
-		return "", fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"GitLab does not say (yet) that %s has changed merge request !%d",
-			reported,
-			event.PullRequest.Number,
-		)
+		return "", fault.Transientf(fault.ReasonNotConfirmed,
+			"GitLab does not say (yet) that %s has changed merge request !%d", reported, event.PullRequest.Number)
 	}
 	return who.by, nil
 }
@@ -142,10 +138,7 @@ func newest[T any](all []T, id func(T) int) []T {
 // sinceHead returns who, a user who did something to the merge request at a time, "" if the event's
 // commit became the head later.
 func (r *repository) sinceHead(
-	ctx context.Context,
-	event *v1alpha1.GitEventSpec,
-	who string,
-	at time.Time,
+	ctx context.Context, event *v1alpha1.GitEventSpec, who string, at time.Time,
 ) (string, error) {
 	versions, err := r.versions(ctx, event)
 	if err != nil {

@@ -27,22 +27,14 @@ func (r *repository) FileAt(ctx context.Context, text string, _ ...v1alpha1.Proj
 		return nil, fault.Ignoredf(fault.ReasonOtherAddress, "not the address of a file on GitLab")
 	}
 	if r.shared && !strings.EqualFold(at.project, r.Path) {
-		return nil, fault.Ignoredf(
-			reasonNotCovered,
-			"%s is not the event's project, and the token is the global Repository's: nothing else is read with it",
-			at.project,
-		)
+		return nil, fault.Ignoredf(reasonNotCovered,
+			"%s is not the event's project, and the token is the global Repository's: nothing else is read with it", at.project)
 	}
 	data, err := r.contents(ctx, at.project, at.ref, at.path)
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
-		return nil, fault.Ignoredf(
-			reasonNotFound,
-			"reading %s of %s at %s: GitLab shows no such file to the token",
-			at.path,
-			at.project,
-			at.ref,
-		)
+		return nil, fault.Ignoredf(reasonNotFound, "reading %s of %s at %s: GitLab shows no such file to the token",
+			at.path, at.project, at.ref)
 	case provider.StatusCode(err) == http.StatusForbidden && fault.Is(err, fault.Operator) &&
 		!strings.EqualFold(at.project, r.Path):
 		// These are another project's rules about who may read. They say nothing about our

@@ -61,23 +61,16 @@ func baseOf(baseURL string, p v1alpha1.Project) (*url.URL, error) {
 	case !delivery.ValidPath(p.Owner + "/" + p.Name), strings.Contains(p.Name, "/"):
 		return nil, notAProject(p)
 	case !strings.EqualFold(joined(provider.Segments(base, project)), p.Owner+"/"+p.Name):
-		return nil, fault.Operatorf(
-			reasonBadRepository,
-			"%q is not the page of GitLab's project %s/%s",
-			p.URL,
-			p.Owner,
-			p.Name,
-		)
+		return nil, fault.Operatorf(reasonBadRepository, "%q is not the page of GitLab's project %s/%s",
+			p.URL, p.Owner, p.Name)
 	}
 	return base, nil
 }
 
 func notAProject(p v1alpha1.Project) error {
-	return fault.Operatorf(
-		reasonBadRepository,
+	return fault.Operatorf(reasonBadRepository,
 		"%q is not the path of a GitLab project: set spec.url to the page of the project, https://HOST/GROUP/NAME",
-		p.Owner+"/"+p.Name,
-	)
+		p.Owner+"/"+p.Name)
 }
 
 // joined returns the path of the segments, "" if one contains a slash.

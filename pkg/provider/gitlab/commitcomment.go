@@ -21,9 +21,7 @@ import (
 // points to, or that of the default branch if it has none. GitLab's answer for a tag has the
 // commit, also if the tag is annotated (https://docs.gitlab.com/api/tags/).
 func (r *repository) completeOnCommit(
-	ctx context.Context,
-	event *v1alpha1.GitEventSpec,
-	defaultBranch string,
+	ctx context.Context, event *v1alpha1.GitEventSpec, defaultBranch string,
 ) (*v1alpha1.GitEventSpec, error) {
 	if err := provider.CheckSHA(event.SHA); err != nil {
 		return nil, err
@@ -76,10 +74,6 @@ func (r *repository) commitNote(ctx context.Context, what string, event *v1alpha
 			return discussion.Notes[at], nil
 		}
 	}
-	return nil, fault.Transientf(
-		fault.ReasonNotConfirmed,
-		"GitLab shows no comment %d on commit %s (yet)",
-		event.Comment.ID,
-		event.SHA,
-	)
+	return nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on commit %s (yet)",
+		event.Comment.ID, event.SHA)
 }

@@ -118,11 +118,8 @@ func (r *repository) completeComment(
 		return nil, err
 	}
 	if mr.State != delivery.StateOpened {
-		return nil, fault.Ignoredf(
-			reasonPullRequestClosed,
-			"merge request !%d was closed before its comment was read",
-			mr.IID,
-		)
+		return nil, fault.Ignoredf(reasonPullRequestClosed, "merge request !%d was closed before its comment was read",
+			mr.IID)
 	}
 	body, written, err := r.readNote(ctx, event)
 	if err != nil {
@@ -136,22 +133,14 @@ func (r *repository) completeComment(
 // readNote returns the text and time of a comment, if it is by the delivery's sender.
 func (r *repository) readNote(ctx context.Context, event *v1alpha1.GitEventSpec) (string, *metav1.Time, error) {
 	const what = "reading the comment"
-	note, _, err := r.Client.Notes.GetMergeRequestNote(
-		r.Path,
-		int(event.PullRequest.Number),
-		int(event.Comment.ID),
-		gl.WithContext(ctx),
-	)
+	note, _, err := r.Client.Notes.GetMergeRequestNote(r.Path, int(event.PullRequest.Number), int(event.Comment.ID),
+		gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		if err := r.Absent(ctx, what); err != nil {
 			return "", nil, err
 		}
-		return "", nil, fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"GitLab shows no comment %d on merge request !%d (yet)",
-			event.Comment.ID,
-			event.PullRequest.Number,
-		)
+		return "", nil, fault.Transientf(fault.ReasonNotConfirmed, "GitLab shows no comment %d on merge request !%d (yet)",
+			event.Comment.ID, event.PullRequest.Number)
 	}
 	if err != nil {
 		return "", nil, provider.Failed(what, err)

@@ -104,13 +104,8 @@ func (r *repository) wasPushed(ctx context.Context, kind, name string, event *v1
 	if err != nil || push != nil {
 		return err
 	}
-	return fault.Transientf(
-		fault.ReasonNotConfirmed,
-		"%s %s is not at commit %s, and GitLab knows of no such push (yet)",
-		kind,
-		name,
-		sha,
-	)
+	return fault.Transientf(fault.ReasonNotConfirmed, "%s %s is not at commit %s, and GitLab knows of no such push (yet)",
+		kind, name, sha)
 }
 
 const listingPushes = "listing what was pushed"
@@ -118,10 +113,7 @@ const listingPushes = "listing what was pushed"
 // findPush searches the pushes of a project, given by path or id, before a delivery was received.
 // It returns the newest match, nil if there is none.
 func (r *repository) findPush(
-	ctx context.Context,
-	project any,
-	received time.Time,
-	is func(*gl.ProjectEvent) bool,
+	ctx context.Context, project any, received time.Time, is func(*gl.ProjectEvent) bool,
 ) (*gl.ProjectEvent, error) {
 	pushed := gl.PushedEventType
 	opts := &gl.ListProjectVisibleEventsOptions{

@@ -175,17 +175,11 @@ func (s *service) client(base *url.URL, c provider.Credentials) (*gl.Client, pac
 	pace := s.paces.GetOrCreate(user, func() *provider.Pace {
 		return provider.NewPace(s.options.Now, provider.Rules{}) // gitlab.com's answers contain what is left
 	})
-	client, err := api.New(
-		at,
-		s.transport.Within(c.Reach),
-		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe},
-	)
+	client, err := api.New(at, s.transport.Within(c.Reach),
+		api.Login{Token: token, From: c.From, Pace: pace, Observe: c.Observe})
 	if err != nil {
-		return nil, paceKey{}, fault.Operatorf(
-			reasonBadConfiguration,
-			"git_provider.url %q is not a URL: set it to https://<host>",
-			base,
-		)
+		return nil, paceKey{}, fault.Operatorf(reasonBadConfiguration,
+			"git_provider.url %q is not a URL: set it to https://<host>", base)
 	}
 	client.UserAgent = s.options.UserAgent
 	return client, user, nil

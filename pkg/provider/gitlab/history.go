@@ -71,10 +71,8 @@ func (r *repository) changedByMergeRequest(ctx context.Context, number int) (git
 	}
 	var all []*gl.Diff
 	for _, f := range files {
-		all = append(
-			all,
-			&gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile},
-		)
+		all = append(all,
+			&gl.Diff{NewPath: f.NewPath, NewFile: f.NewFile, RenamedFile: f.RenamedFile, DeletedFile: f.DeletedFile})
 	}
 	return changes(what, all, truncated)
 }

@@ -38,12 +38,8 @@ func (r *repository) completeMergeRequest(
 			return nil, err
 		}
 		if int64(mr.SourceProjectID) != r.ID {
-			return nil, fault.Ignoredf(
-				reasonSuperseded,
-				"merge request !%d has another head by now, %s, whose own event counts",
-				mr.IID,
-				mr.SHA,
-			)
+			return nil, fault.Ignoredf(reasonSuperseded, "merge request !%d has another head by now, %s, whose own event counts",
+				mr.IID, mr.SHA)
 		}
 	}
 	if at := eventTime(mr.UpdatedAt); at != nil && event.HappenedAt != nil && event.HappenedAt.After(at.Time) {
@@ -65,12 +61,8 @@ func completeClosing(event *v1alpha1.GitEventSpec, mr *gl.MergeRequest) (*v1alph
 	case stateMerged:
 		who, at = mr.MergedBy, mr.MergedAt
 	default:
-		return nil, fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"merge request !%d is %s, and not closed (yet)",
-			mr.IID,
-			mr.State,
-		)
+		return nil, fault.Transientf(fault.ReasonNotConfirmed, "merge request !%d is %s, and not closed (yet)",
+			mr.IID, mr.State)
 	}
 	out := withMergeRequest(event, mr)
 	out.Actor, out.SHA, out.Commit = "", mr.SHA, nil
@@ -132,11 +124,8 @@ func (r *repository) checkAnswer(what string, mr *gl.MergeRequest) error {
 		!provider.IsSHA(mr.SHA) {
 		return api.NoAnswer(what)
 	}
-	err := payload.Check(
-		payload.Text("", mr.SourceBranch, payload.MaxRef),
-		payload.Text("", mr.TargetBranch, payload.MaxRef),
-		payload.Text("", mr.Author.Username, payload.MaxLogin),
-	)
+	err := payload.Check(payload.Text("", mr.SourceBranch, payload.MaxRef),
+		payload.Text("", mr.TargetBranch, payload.MaxRef), payload.Text("", mr.Author.Username, payload.MaxLogin))
 	if err != nil {
 		return api.NoAnswer(what)
 	}
@@ -152,10 +141,6 @@ func (r *repository) wasHead(ctx context.Context, event *v1alpha1.GitEventSpec) 
 	if slices.ContainsFunc(versions, func(v *gl.MergeRequestDiffVersion) bool { return v.HeadCommitSHA == event.SHA }) {
 		return nil
 	}
-	return fault.Transientf(
-		fault.ReasonNotConfirmed,
-		"commit %s is no head that merge request !%d ever had (yet)",
-		event.SHA,
-		event.PullRequest.Number,
-	)
+	return fault.Transientf(fault.ReasonNotConfirmed, "commit %s is no head that merge request !%d ever had (yet)",
+		event.SHA, event.PullRequest.Number)
 }

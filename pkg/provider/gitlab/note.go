@@ -129,13 +129,8 @@ func (r *repository) keepsNote(ctx context.Context, number int, want, have marks
 
 func (r *repository) updateNote(ctx context.Context, number, id int, body string) error {
 	const what = "updating the note"
-	_, _, err := r.Client.Notes.UpdateMergeRequestNote(
-		int(r.ID),
-		number,
-		id,
-		&gl.UpdateMergeRequestNoteOptions{Body: &body},
-		gl.WithContext(ctx),
-	)
+	_, _, err := r.Client.Notes.UpdateMergeRequestNote(int(r.ID), number, id,
+		&gl.UpdateMergeRequestNoteOptions{Body: &body}, gl.WithContext(ctx))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return fault.Transientf(reasonNoteGone, "%s: it was deleted meanwhile", what)
 	}

@@ -56,12 +56,8 @@ func (r *repository) Head(ctx context.Context, event *v1alpha1.GitEventSpec) (gi
 }
 
 func (r *repository) commit(ctx context.Context, sha string) (*gl.Commit, error) {
-	commit, _, err := r.Client.Commits.GetCommit(
-		r.Path,
-		sha,
-		&gl.GetCommitOptions{Stats: gl.Ptr(false)},
-		gl.WithContext(ctx),
-	)
+	commit, _, err := r.Client.Commits.GetCommit(r.Path, sha, &gl.GetCommitOptions{Stats: gl.Ptr(false)},
+		gl.WithContext(ctx))
 	return commit, err
 }
 
@@ -214,12 +210,8 @@ func (r *repository) contents(ctx context.Context, project, ref, name string) ([
 	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
 	switch {
 	case errors.Is(err, provider.ErrTooLarge):
-		return nil, fault.Invalidf(
-			reasonFileTooLarge,
-			"%s is far larger than the %d bytes that are read",
-			name,
-			provider.MaxFile,
-		)
+		return nil, fault.Invalidf(reasonFileTooLarge, "%s is far larger than the %d bytes that are read",
+			name, provider.MaxFile)
 	case err != nil:
 		return nil, provider.Failed(what, err)
 	case file.Size > provider.MaxFile:

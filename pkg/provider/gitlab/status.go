@@ -31,10 +31,8 @@ func (r *repository) show(ctx context.Context, at place, sha, id string, want wa
 		}
 		return r.first(ctx, at, sha, want, known)
 	}
-	replaced := slices.ContainsFunc(
-		known,
-		func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID },
-	)
+	replaced := slices.ContainsFunc(known,
+		func(s *gl.CommitStatus) bool { return s.PipelineId == mine.PipelineId && s.ID > mine.ID })
 	if replaced || want.late(mine) || want.shown(mine) {
 		return idOf(mine), nil
 	}
@@ -58,11 +56,7 @@ func (r *repository) first(
 // same ref: only there GitLab treats the older one as replaced. It closes a pending one first,
 // because GitLab would change that one instead of adding another, or refuse.
 func (r *repository) replace(
-	ctx context.Context,
-	at place,
-	sha string,
-	want wanted,
-	known []*gl.CommitStatus,
+	ctx context.Context, at place, sha string, want wanted, known []*gl.CommitStatus,
 ) (string, error) {
 	if len(known) == 0 {
 		return r.set(ctx, at, sha, want, 0)
@@ -79,12 +73,8 @@ func (r *repository) end(ctx context.Context, at place, sha string, s *gl.Commit
 	if !open(s) {
 		return nil
 	}
-	_, err := r.post(
-		ctx,
-		at,
-		sha,
-		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)},
-	)
+	_, err := r.post(ctx, at, sha,
+		&gl.SetCommitStatusOptions{State: gl.Canceled, Name: &s.Name, PipelineID: pipeline(s.PipelineId)})
 	if err != nil && fault.Of(err).Reason != fault.ReasonTransition { // it is finished in the meantime
 		return at.refused("closing the status of the run before", err)
 	}
@@ -138,10 +128,8 @@ func (r *repository) list(
 	if slices.ContainsFunc(found, undecided) {
 		return nil, api.NoAnswer(what)
 	}
-	return slices.DeleteFunc(
-		found,
-		func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref },
-	), nil
+	return slices.DeleteFunc(found,
+		func(s *gl.CommitStatus) bool { return at.ref != "" && s.Ref != "" && s.Ref != at.ref }), nil
 }
 
 // undecided reports whether a list does not say which status an entry is. If it were taken for
@@ -183,11 +171,7 @@ func (r *repository) set(ctx context.Context, at place, sha string, want wanted,
 }
 
 func (r *repository) compare(
-	ctx context.Context,
-	at place,
-	sha string,
-	want wanted,
-	refusal *fault.Error,
+	ctx context.Context, at place, sha string, want wanted, refusal *fault.Error,
 ) (string, error) {
 	known, err := r.statuses(ctx, at, sha, want.name)
 	if err != nil {
@@ -201,20 +185,12 @@ func (r *repository) compare(
 	if mine != nil {
 		shown = mine.Status
 	}
-	return "", fault.Transientf(
-		fault.ReasonTransition,
-		"GitLab refuses the status %s and shows %s: %s",
-		want.state,
-		shown,
-		refusal.Message,
-	)
+	return "", fault.Transientf(fault.ReasonTransition, "GitLab refuses the status %s and shows %s: %s",
+		want.state, shown, refusal.Message)
 }
 
 func (r *repository) post(
-	ctx context.Context,
-	at place,
-	sha string,
-	opts *gl.SetCommitStatusOptions,
+	ctx context.Context, at place, sha string, opts *gl.SetCommitStatusOptions,
 ) (*gl.CommitStatus, error) {
 	shown, _, err := r.Client.Commits.SetCommitStatus(at.project, sha, opts, gl.WithContext(ctx))
 	if err != nil {

@@ -28,12 +28,8 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 		all = append(all, git.Version{SHA: v.HeadCommitSHA, Since: eventTime(v.CreatedAt).Time})
 	}
 	if len(all) == 0 || all[0].SHA != event.SHA {
-		return nil, fault.Transientf(
-			fault.ReasonNotConfirmed,
-			"GitLab does not show (yet) since when %s is the head of merge request !%d",
-			event.SHA,
-			event.PullRequest.Number,
-		)
+		return nil, fault.Transientf(fault.ReasonNotConfirmed,
+			"GitLab does not show (yet) since when %s is the head of merge request !%d", event.SHA, event.PullRequest.Number)
 	}
 	return all, nil
 }
@@ -42,8 +38,7 @@ func (r *repository) Versions(ctx context.Context, event *v1alpha1.GitEventSpec)
 // one, and so does a new target branch
 // (https://docs.gitlab.com/api/merge_requests/#get-merge-request-diff-versions).
 func (r *repository) versions(
-	ctx context.Context,
-	event *v1alpha1.GitEventSpec,
+	ctx context.Context, event *v1alpha1.GitEventSpec,
 ) ([]*gl.MergeRequestDiffVersion, error) {
 	const what = "listing the merge request's versions"
 	versions, err := api.List(

@@ -15,10 +15,8 @@ import (
 func testDiffer(t *testing.T, open func(*testing.T) Env) {
 	w := open(t)
 	client := connect(t, w)
-	first := w.Service.Commit(
-		"main",
-		map[string]string{".tekton/a.yaml": "1", ".tekton/deep/b.yaml": "1", "OWNERS": "ann", "x": "1", "docs/OWNERS": "eve"},
-	)
+	first := w.Service.Commit("main",
+		map[string]string{".tekton/a.yaml": "1", ".tekton/deep/b.yaml": "1", "OWNERS": "ann", "x": "1", "docs/OWNERS": "eve"})
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  []string

@@ -46,10 +46,8 @@ func testFaults(t *testing.T, open func(*testing.T) Env) {
 		{CreateCheck, reports, map[Failure]fault.Class{NotFound: fault.Operator, Rejected: fault.Operator}},
 	}
 	if open(t).Mints {
-		cases = append(
-			cases,
-			faultCase{MintToken, reads, map[Failure]fault.Class{NotFound: fault.Operator, UnknownRevision: fault.Operator}},
-		)
+		cases = append(cases,
+			faultCase{MintToken, reads, map[Failure]fault.Class{NotFound: fault.Operator, UnknownRevision: fault.Operator}})
 	}
 	for _, c := range cases {
 		expect := map[Failure]fault.Class{}

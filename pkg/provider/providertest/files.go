@@ -49,10 +49,8 @@ func testFiles(t *testing.T, open func(*testing.T) Env) {
 	})
 	t.Run("a file that is too large is named", func(t *testing.T) {
 		w := open(t)
-		sha := w.Service.Commit(
-			"main",
-			map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""},
-		)
+		sha := w.Service.Commit("main",
+			map[string]string{".tekton/big.yaml": strings.Repeat("x", 1<<20+1), ".tekton/ok.yaml": ""})
 		_, err := connect(t, w).Files(t.Context(), sha, ".tekton")
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(fault.Of(err).Message, ".tekton/big.yaml") {
 			t.Errorf("%v, want an Invalid fault that names the file", err)

@@ -21,13 +21,8 @@ func refusal(response *http.Response) error {
 	case code >= http.StatusOK && code < http.StatusMultipleChoices:
 		return nil
 	case code == http.StatusNotFound, code == http.StatusGone:
-		return fault.Invalidf(
-			reasonReferenceNotFound,
-			"%s answers %d %s: there is nothing at this address",
-			host,
-			code,
-			status,
-		)
+		return fault.Invalidf(reasonReferenceNotFound, "%s answers %d %s: there is nothing at this address",
+			host, code, status)
 	}
 	// Limits and outages are recognized like those of a Git service: by status and headers.
 	f := fault.FromHTTP(response, nil, nil)
@@ -37,13 +32,9 @@ func refusal(response *http.Response) error {
 	case f != nil && f.Class == fault.Transient && code != http.StatusConflict:
 		return fault.Transientf(reasonReferenceUnavailable, "%s answers %d %s", host, code, status)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return fault.Invalidf(
-			reasonNotPublic,
-			"%s answers %d %s: it is fetched without credentials, so make it public, or copy it into the repository",
-			host,
-			code,
-			status,
-		)
+		return fault.Invalidf(reasonNotPublic,
+			"%s answers %d %s: it is fetched without credentials, so make it public, or copy it into the repository", host, code,
+			status)
 	}
 	return fault.Invalidf(reasonReferenceNotFound, "%s answers %d %s", host, code, status)
 }

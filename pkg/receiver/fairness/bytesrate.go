@@ -81,14 +81,9 @@ func (u usage) check(key RateKey, now time.Time) error {
 		return nil
 	}
 	again := time.Duration(used-payloadBurst)*time.Second/payloadRate + time.Second
-	return fault.Throttledf(
-		ReasonRate,
-		again,
+	return fault.Throttledf(ReasonRate, again,
 		"large deliveries for Repositories of namespace %s have exceeded the limit: %d KiB at once, then %d KiB a second",
-		key.Namespace,
-		payloadBurst>>10,
-		payloadRate>>10,
-	)
+		key.Namespace, payloadBurst>>10, payloadRate>>10)
 }
 
 // Check returns a Throttled fault if a namespace has exhausted its burst.

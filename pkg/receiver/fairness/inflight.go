@@ -83,13 +83,8 @@ func (f *InFlight) Acquire(namespace string) (release func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if n := f.byNamespace[namespace]; n >= MaxInFlight-f.total {
-		return nil, fault.Transientf(
-			reasonNamespaceBusy,
-			"%d deliveries for Repositories of namespace %s are in flight, and %d for others",
-			n,
-			namespace,
-			f.total-n,
-		)
+		return nil, fault.Transientf(reasonNamespaceBusy,
+			"%d deliveries for Repositories of namespace %s are in flight, and %d for others", n, namespace, f.total-n)
 	}
 	if f.byNamespace == nil {
 		f.byNamespace = map[string]int{}

@@ -196,12 +196,9 @@ func (r *Request) check() *Refusal {
 		}
 	}
 	if len(missing) > 0 {
-		return refuse(
-			http.StatusBadRequest,
+		return refuse(http.StatusBadRequest,
 			"missing required fields: %s. Send %s, and the secret as Authorization: Bearer <secret>",
-			strings.Join(missing, ", "),
-			usage,
-		)
+			strings.Join(missing, ", "), usage)
 	}
 	return r.checkValues()
 }
@@ -209,10 +206,8 @@ func (r *Request) check() *Refusal {
 func (r *Request) checkValues() *Refusal {
 	switch {
 	case len(validation.NameIsDNSSubdomain(r.Repository, false)) > 0:
-		return refuse(
-			http.StatusBadRequest,
-			"repository is not the name of a Repository object: it is metadata.name, not the URL",
-		)
+		return refuse(http.StatusBadRequest,
+			"repository is not the name of a Repository object: it is metadata.name, not the URL")
 	case r.Namespace != "" && len(validation.ValidateNamespaceName(r.Namespace, false)) > 0:
 		return refuse(http.StatusBadRequest, "namespace is not the name of a namespace")
 	case strings.HasPrefix(r.Branch, "refs/"):
@@ -220,10 +215,8 @@ func (r *Request) checkValues() *Refusal {
 	case !git.IsRefName(r.Branch):
 		return refuse(http.StatusBadRequest, "branch is not the name of a branch")
 	case len(validation.NameIsDNSSubdomain(r.Pipeline, true)) > 0:
-		return refuse(
-			http.StatusBadRequest,
-			"pipelinerun is not the name of a PipelineRun: it is its metadata.name or generateName",
-		)
+		return refuse(http.StatusBadRequest,
+			"pipelinerun is not the name of a PipelineRun: it is its metadata.name or generateName")
 	case len(r.Secret) > maxSecretBytes:
 		return refuse(http.StatusBadRequest, "the secret is longer than any that Plumbline accepts")
 	case len(r.IdempotencyKey) > maxIdempotencyKey:

@@ -84,9 +84,7 @@ func (r *Recorder) lookUpTombstone(ctx context.Context, name string, spec *v1alp
 // readTombstone reads the tombstone of an event and extends it. Changed reports that another
 // process has written the page in between.
 func (r *Recorder) readTombstone(
-	ctx context.Context,
-	name string,
-	spec *v1alpha1.GitEventSpec,
+	ctx context.Context, name string, spec *v1alpha1.GitEventSpec,
 ) (seen lookup, changed bool) {
 	page, err := r.Tombstones.Get(ctx, tombstone.PageOf(name), metav1.GetOptions{})
 	if fault.Gone(err) {

@@ -21,8 +21,7 @@ import (
 // exist afterwards, also after an error; a payload that was tried twice counts twice. Written is
 // how many of these bytes did not exist before.
 func (r *Recorder) writePayloads(
-	ctx context.Context,
-	payloads []*v1alpha1.EventPayload,
+	ctx context.Context, payloads []*v1alpha1.EventPayload,
 ) (existing, written int64, err error) {
 	client := countingClient{r.Payloads, r.Timeout, &atomic.Int64{}, &atomic.Int64{}}
 	err = blob.Write(ctx, client, payloads)
@@ -53,9 +52,7 @@ type countingClient struct {
 
 // Create implements blob's writer.
 func (c countingClient) Create(
-	ctx context.Context,
-	payload *v1alpha1.EventPayload,
-	opts metav1.CreateOptions,
+	ctx context.Context, payload *v1alpha1.EventPayload, opts metav1.CreateOptions,
 ) (created *v1alpha1.EventPayload, err error) {
 	err = retryQuotaConflicts(func() error {
 		ctx, cancel := c.timeout.Context(ctx)

@@ -26,13 +26,8 @@ func (r *Recorder) admit(event *v1alpha1.GitEvent, bytes int64) error {
 	if ok {
 		return nil
 	}
-	return fault.Throttledf(
-		scope.Reason(),
-		quotaRetry,
-		"the unsettled events of %s have exhausted their quota of %s",
-		scope,
-		r.Quota.Limits(scope),
-	)
+	return fault.Throttledf(scope.Reason(), quotaRetry, "the unsettled events of %s have exhausted their quota of %s",
+		scope, r.Quota.Limits(scope))
 }
 
 // QuotaScope returns the metric label for the reason of an exhausted quota or rate, empty for other

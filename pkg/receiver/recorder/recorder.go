@@ -85,9 +85,7 @@ func (r *Recorder) CheckRate(namespace string, push bool, size int) error {
 // the delivery must be sent again; Record is safe to repeat at any time and on any number of
 // replicas at once.
 func (r *Recorder) Record(
-	ctx context.Context,
-	spec *v1alpha1.GitEventSpec,
-	body []byte,
+	ctx context.Context, spec *v1alpha1.GitEventSpec, body []byte,
 ) (name string, created bool, err error) {
 	charged, err := r.chargeEstimate(spec, len(body))
 	if err != nil {
@@ -115,12 +113,8 @@ func (r *Recorder) Record(
 			return name, created, nil
 		}
 	}
-	return "", false, fault.Operatorf(
-		reasonRedeliveryLimit,
-		"GitEvent %s and %d later ones of the same delivery all ended without runs",
-		base,
-		maxReopened,
-	)
+	return "", false, fault.Operatorf(reasonRedeliveryLimit,
+		"GitEvent %s and %d later ones of the same delivery all ended without runs", base, maxReopened)
 }
 
 // recordAs finds out what a name means for the delivery, and creates the record if the name is

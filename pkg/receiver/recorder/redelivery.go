@@ -82,9 +82,7 @@ func (r *Recorder) noteInEvent(ctx context.Context, event *v1alpha1.GitEvent) (e
 // noteInTombstone does the same for the tombstone of a deleted event. Changed reports that the page
 // is no longer as it was read.
 func (r *Recorder) noteInTombstone(
-	ctx context.Context,
-	page *v1alpha1.TombstonePage,
-	entry tombstone.Entry,
+	ctx context.Context, page *v1alpha1.TombstonePage, entry tombstone.Entry,
 ) (changed bool, err error) {
 	until := r.Clock.Now().Add(r.Retention())
 	if until.Sub(entry.Until) < noteInterval {

@@ -123,12 +123,9 @@ func (c *Copies) Secret(ctx context.Context, key pacv1alpha1.SecretKey) (Secret,
 			return secretOf(key, next), nil
 		}
 		if c.refresher.Failing() {
-			return Secret{}, fault.Transientf(
-				reasonSecretNotRead,
-				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested",
-				key.Namespace,
-				key.Name,
-			)
+			return Secret{}, fault.Transientf(reasonSecretNotRead,
+				"the delivery does not match the copy of Secret %s/%s, and a newer copy cannot be requested", key.Namespace,
+				key.Name)
 		}
 		return Secret{}, nil
 	}

@@ -43,10 +43,7 @@ const queueName = "gitevents"
 // NewController returns the constructor that sharedmain calls. The watches of unsettled events, of
 // claims and of PipelineRuns are shared with the other reconcilers.
 func NewController(
-	o deps.Options,
-	events *gitevents.Watch,
-	claims *claim.Claims,
-	pipelineRuns *pipelineruns.Runs,
+	o deps.Options, events *gitevents.Watch, claims *claim.Claims, pipelineRuns *pipelineruns.Runs,
 	console *openshift.Console,
 ) injection.ControllerConstructor {
 	return func(ctx context.Context, cmw configmap.Watcher) *controller.Impl {
@@ -75,8 +72,7 @@ func NewController(
 		})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		if err := errors.Join(
-			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock),
-			metrics.ObserveQueues(r.Waiting),
+			metrics.ObserveOpen(c.Open.GitEvents(o.Namespace), c.Clock), metrics.ObserveQueues(r.Waiting),
 			leaderelection.Count(&r.LeaderAwareFuncs, queueName),
 		); err != nil {
 			logger.Errorw("Making metrics; some will be missing", "error", err)

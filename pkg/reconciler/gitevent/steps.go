@@ -67,7 +67,7 @@ func newSteps(c deps.Cluster, o deps.Options, with shared) *Steps {
 			Tekton:        c.Tekton,
 			Version:       o.Version,
 			Owners:        owners,
-			OwnAddresses:  secrets.Addresses,
+			Readable:      secrets.Readable,
 			Repositories:  c.PaC,
 			Metrics:       with.metrics,
 			NotFound:      &planning.NotFound{},

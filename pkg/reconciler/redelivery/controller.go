@@ -39,11 +39,8 @@ func NewImpl(ctx context.Context, s Setup, kube kubernetes.Interface, source Sou
 		logger.Errorw("Making metrics; some will be missing", "error", err)
 	}
 	queue := leaderelection.NewLeasedReconciler(ctx, r, s.Name, s.Only...)
-	impl := controller.NewContext(
-		ctx,
-		queue,
-		controller.ControllerOptions{WorkQueueName: s.Name, Logger: logger, Concurrency: s.Concurrency},
-	)
+	impl := controller.NewContext(ctx, queue,
+		controller.ControllerOptions{WorkQueueName: s.Name, Logger: logger, Concurrency: s.Concurrency})
 	queue.Enqueue = impl.MaybeEnqueueBucketKey
 	// The start does not wait for the watch: without it each log is still read every few minutes.
 	if err := signal.Watch(ctx, kube, s.Namespace, signal.Asks, func(cm *corev1.ConfigMap) {

@@ -21,14 +21,6 @@ func ReportGivenUp(recorder record.EventRecorder, to *pacv1alpha1.Repository, d 
 	if !d.First.IsZero() {
 		first = " (first attempt: " + d.First.UTC().Format(time.RFC3339) + ")"
 	}
-	recorder.Eventf(
-		to,
-		corev1.EventTypeWarning,
-		ReasonGivenUp,
-		"Delivery %s was not recorded and is not requested any more: %s%s. %s",
-		d.GUID,
-		why,
-		first,
-		remedy,
-	)
+	recorder.Eventf(to, corev1.EventTypeWarning, ReasonGivenUp,
+		"Delivery %s was not recorded and is not requested any more: %s%s. %s", d.GUID, why, first, remedy)
 }

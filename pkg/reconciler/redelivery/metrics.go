@@ -67,16 +67,10 @@ func newMetrics(meter metric.Meter, prefix, requests string) (*Metrics, error) {
 }
 
 func gauge(
-	meter metric.Meter,
-	name, unit, text string,
-	observe metric.Int64Callback,
+	meter metric.Meter, name, unit, text string, observe metric.Int64Callback,
 ) (metric.Int64ObservableGauge, error) {
-	return meter.Int64ObservableGauge(
-		name,
-		metric.WithUnit(unit),
-		metric.WithDescription(text),
-		metric.WithInt64Callback(observe),
-	)
+	return meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text),
+		metric.WithInt64Callback(observe))
 }
 
 func outcome(ok bool) metric.MeasurementOption {
@@ -141,10 +135,7 @@ func (m *Metrics) observeCalled(_ context.Context, o metric.Int64Observer) error
 		counts[status]++
 	}
 	for _, status := range []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown} {
-		o.Observe(
-			counts[status],
-			metric.WithAttributes(attribute.String("called", strings.ToLower(string(status)))),
-		)
+		o.Observe(counts[status], metric.WithAttributes(attribute.String("called", strings.ToLower(string(status)))))
 	}
 	return nil
 }

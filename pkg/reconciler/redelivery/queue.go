@@ -78,9 +78,7 @@ func NewQueue() Queue {
 // Next returns the delivery to request next, and when; nil if there is none. Free returns when a
 // delivery may be requested for other reasons, and false for one that is not requested.
 func (q *Queue) Next(
-	all []Delivery,
-	now time.Time,
-	free func(*Delivery) (time.Time, bool),
+	all []Delivery, now time.Time, free func(*Delivery) (time.Time, bool),
 ) (next *Delivery, at time.Time) {
 	for i := range all {
 		d := &all[i]

@@ -18,9 +18,7 @@ import (
 // claim returns the claim of the URL, which another Repository may own. It creates the claim if
 // there is none, and takes it over if the Repository may. The first create wins.
 func (r *Reconciler) claim(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	canonical string,
+	ctx context.Context, repository *pacv1alpha1.Repository, canonical string,
 ) (*v1alpha1.RepositoryClaim, error) {
 	name := v1alpha1.ClaimName(canonical)
 	owner := keyOf(repository)
@@ -54,9 +52,7 @@ func (r *Reconciler) claim(
 
 // readOrCreate returns the claim from the API server, and whether this call created it.
 func (r *Reconciler) readOrCreate(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	canonical string,
+	ctx context.Context, repository *pacv1alpha1.Repository, canonical string,
 ) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
 	if name := v1alpha1.ClaimName(canonical); r.cachedClaim(name) != nil {
 		if live, err := r.readClaim(ctx, name); live != nil || err != nil {
@@ -101,11 +97,12 @@ func (r *Reconciler) readClaim(ctx context.Context, name string) (*v1alpha1.Repo
 
 // createClaim returns the claim that it created, or the one that was first.
 func (r *Reconciler) createClaim(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	canonical string,
+	ctx context.Context, repository *pacv1alpha1.Repository, canonical string,
 ) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
 	wanted := makeClaim(r.namespace, canonical, repository)
+	if err := r.servedByPipelinesAsCode(wanted); err != nil {
+		return nil, false, err
+	}
 	claim, err = r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	if err == nil {
 		return claim, true, nil
@@ -121,12 +118,8 @@ func (r *Reconciler) createClaim(
 	}
 	first, err := r.readClaim(ctx, wanted.Name)
 	if err == nil && first == nil {
-		err = fault.Transientf(
-			reasonClaimVanished,
-			"RepositoryClaim %s/%s was deleted while it was being claimed",
-			r.namespace,
-			wanted.Name,
-		)
+		err = fault.Transientf(reasonClaimVanished, "RepositoryClaim %s/%s was deleted while it was being claimed",
+			r.namespace, wanted.Name)
 	}
 	return first, false, err
 }
@@ -145,9 +138,7 @@ func makeClaim(namespace, canonical string, repository *pacv1alpha1.Repository) 
 
 // writeReleased sets or clears the time of the release of a claim that was read in this reconcile.
 func (r *Reconciler) writeReleased(
-	ctx context.Context,
-	live *v1alpha1.RepositoryClaim,
-	at *metav1.Time,
+	ctx context.Context, live *v1alpha1.RepositoryClaim, at *metav1.Time,
 ) (*v1alpha1.RepositoryClaim, error) {
 	claim := live.DeepCopy()
 	claim.Status.ReleasedAt = at
@@ -156,19 +147,13 @@ func (r *Reconciler) writeReleased(
 
 // writeClaim writes the status of a claim that was read in this reconcile.
 func (r *Reconciler) writeClaim(
-	ctx context.Context,
-	claim *v1alpha1.RepositoryClaim,
+	ctx context.Context, claim *v1alpha1.RepositoryClaim,
 ) (*v1alpha1.RepositoryClaim, error) {
-	written, err := r.client.PlumblineV1alpha1().
-		RepositoryClaims(r.namespace).
+	written, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).
 		UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf(
-			"writing the status of RepositoryClaim %s/%s: %w",
-			r.namespace,
-			claim.Name,
-			fault.FromKube(fault.VerbUpdate, err),
-		)
+		return nil, fmt.Errorf("writing the status of RepositoryClaim %s/%s: %w",
+			r.namespace, claim.Name, fault.FromKube(fault.VerbUpdate, err))
 	}
 	return written, nil
 }

@@ -38,10 +38,7 @@ const syncWait = time.Second
 
 // markURL claims the URL and says in the condition who owns it.
 func (r *Reconciler) markURL(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	canonical string,
-	invalid error,
+	ctx context.Context, repository *pacv1alpha1.Repository, canonical string, invalid error,
 ) error {
 	if invalid != nil && r.isGlobal(repository) {
 		return nil
@@ -81,16 +78,12 @@ func claimedMessage(claim *v1alpha1.RepositoryClaim) string {
 	if claim.Status.ReleasedAt == nil {
 		return fmt.Sprintf(
 			"%s belongs to Repository %s, so its events are not served here. Delete one of the two Repositories.",
-			claim.Spec.URL,
-			ownerOf(claim),
+			claim.Spec.URL, ownerOf(claim),
 		)
 	}
 	return fmt.Sprintf(
 		"%s belonged to Repository %s and is kept for it for a day. It is taken over then; to have it at once, ask an administrator to delete RepositoryClaim %s/%s.",
-		claim.Spec.URL,
-		ownerOf(claim),
-		claim.Namespace,
-		claim.Name,
+		claim.Spec.URL, ownerOf(claim), claim.Namespace, claim.Name,
 	)
 }
 
@@ -129,10 +122,8 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	var all []string
 	if _, err := command.Prefix(settings.GitOpsCommandPrefix); err != nil {
 		invalid = err
-		all = append(
-			all,
-			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is fixed no comment is a command.", err.Error()),
-		)
+		all = append(all,
+			fmt.Sprintf("settings.gitops_command_prefix: %s. Until it is fixed no comment is a command.", err.Error()))
 	}
 	if err := r.scopeRefused(&repository.Spec); err != nil {
 		invalid = cmp.Or(invalid, err)
@@ -153,10 +144,8 @@ func (r *Reconciler) wrongSettings(repository *pacv1alpha1.Repository) (message 
 	}
 	if err := r.priorities.check(keyOf(repository), settings.QueuePriority, names); err != nil {
 		invalid = cmp.Or(invalid, err)
-		all = append(
-			all,
-			fmt.Sprintf("settings.queue_priority: %s. Until it is fixed all events have priority 0.", err.Error()),
-		)
+		all = append(all,
+			fmt.Sprintf("settings.queue_priority: %s. Until it is fixed all events have priority 0.", err.Error()))
 	}
 	return strings.Join(all, " "), invalid
 }

@@ -81,7 +81,7 @@ func NewController(options Options) injection.ControllerConstructor {
 		r.wake = impl.EnqueueKeyAfter
 		w := watches{
 			repositories: repositories.Informer(), claims: claims.Informer(), events: options.EventInformer, limited: r.limited,
-			recent: r.recentChanged,
+			recent: r.recentChanged, changed: r.reportDropped,
 			global: types.NamespacedName{Namespace: r.namespace, Name: r.global},
 		}
 		settings := config.NewStore(logging.FromContext(ctx).Named("config"), func(string, any) {

@@ -21,9 +21,7 @@ import (
 // cases. First, the URL is listed for the owner's namespace and not for the other's. Second, the
 // URL is in no list, no event has proven it, and the other's time to prove it has passed.
 func (r *Reconciler) takeOver(
-	ctx context.Context,
-	owner types.NamespacedName,
-	live *v1alpha1.RepositoryClaim,
+	ctx context.Context, owner types.NamespacedName, live *v1alpha1.RepositoryClaim,
 ) (bool, error) {
 	owners, holder := r.settings.Load().Owners, ownerOf(live)
 	if holder == owner || !owners.Asked || owners.Broken != "" {
@@ -55,9 +53,7 @@ func (r *Reconciler) takeOver(
 // confirms that the previous owner is deleted or names another URL. The claim is changed, not
 // recreated, so that no other namespace can get it in between (docs/adr/0053).
 func (r *Reconciler) move(
-	ctx context.Context,
-	to *pacv1alpha1.Repository,
-	live *v1alpha1.RepositoryClaim,
+	ctx context.Context, to *pacv1alpha1.Repository, live *v1alpha1.RepositoryClaim,
 ) (*v1alpha1.RepositoryClaim, error) {
 	holder := ownerOf(live)
 	if holder.Namespace != to.Namespace || holder == keyOf(to) ||
@@ -75,13 +71,8 @@ func (r *Reconciler) move(
 	claim.Spec.Repository.Name, claim.Spec.Repository.UID = to.Name, to.UID
 	moved, err := r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Update(ctx, claim, metav1.UpdateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf(
-			"moving RepositoryClaim %s/%s to Repository %s: %w",
-			r.namespace,
-			claim.Name,
-			keyOf(to),
-			fault.FromKube(fault.VerbUpdate, err),
-		)
+		return nil, fmt.Errorf("moving RepositoryClaim %s/%s to Repository %s: %w", r.namespace, claim.Name, keyOf(to),
+			fault.FromKube(fault.VerbUpdate, err))
 	}
 	return moved, nil
 }
@@ -127,10 +118,8 @@ func (r *Reconciler) markOwned(repository *pacv1alpha1.Repository, urlClaim *v1a
 // ofWebhook says of a repository on GitHub that its own webhook is served and no App, "" for any
 // other. It is GitHub if the Repository says so, or the URL.
 func (r *Reconciler) ofWebhook(repository *pacv1alpha1.Repository) string {
-	service, err := pacv1alpha1.ServiceOf(
-		repository,
-		r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}),
-	)
+	service, err := pacv1alpha1.ServiceOf(repository,
+		r.cachedRepository(types.NamespacedName{Namespace: r.namespace, Name: r.global}))
 	if err != nil || !service.HasWebhook() || !repository.OnGitHub() {
 		return ""
 	}

@@ -43,12 +43,8 @@ func (r *Reconciler) withWorker(owner types.NamespacedName, work func() error) e
 	began := r.clock.Now()
 	if !r.hanging.enter(owner, began) {
 		return backoff.Requeue(
-			fault.Throttledf(
-				fault.ReasonBusy,
-				hangRetry,
-				"namespace %s responds slowly, and all workers that it may use are busy",
-				owner.Namespace,
-			),
+			fault.Throttledf(fault.ReasonBusy, hangRetry,
+				"namespace %s responds slowly, and all workers that it may use are busy", owner.Namespace),
 		)
 	}
 	defer func() {

@@ -114,10 +114,6 @@ func (r *Reconciler) waitReason(slot pacv1alpha1.Slot, events []*v1alpha1.GitEve
 			}
 		}
 	}
-	return fmt.Sprintf(
-		" (not created yet%s: kubectl -n %s get gitevent %s says what it waits for)",
-		reason,
-		r.namespace,
-		slot.Event,
-	)
+	return fmt.Sprintf(" (not created yet%s: kubectl -n %s get gitevent %s says what it waits for)",
+		reason, r.namespace, slot.Event)
 }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/fault"
 	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/backoff"
 )
 
@@ -55,9 +57,7 @@ func (r *Reconciler) finishSlots(ctx context.Context, repository *pacv1alpha1.Re
 }
 
 func (r *Reconciler) writeLeft(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	before *pacv1alpha1.RepositoryStatus,
+	ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus,
 ) error {
 	if equality.Semantic.DeepEqual(before, &repository.Status) {
 		return nil
@@ -97,6 +97,22 @@ func (r *Reconciler) notServed(namespace string) string {
 		r.namespace,
 		namespace,
 	)
+}
+
+// servedByPipelinesAsCode returns an error if Pipelines-as-Code serves another Repository with the
+// URL of a new claim. Such a Repository has no claim that would protect its URL. Without this error
+// a user of a served namespace would get the team's deliveries, and tokens for its code.
+func (r *Reconciler) servedByPipelinesAsCode(wanted *v1alpha1.RepositoryClaim) error {
+	if !r.settings.Load().PipelinesAsCode.Runs() {
+		return nil
+	}
+	for _, other := range rivals(r.repositories)(wanted.Name) {
+		if !r.serves(other.Namespace) {
+			return fault.Operatorf(reasonClaimed, "%s belongs to Repository %s, whose namespace Pipelines-as-Code serves. "+
+				"Delete one of the two Repositories, or move that namespace as well.", wanted.Spec.URL, other)
+		}
+	}
+	return nil
 }
 
 func (r *Reconciler) serves(namespace string) bool {

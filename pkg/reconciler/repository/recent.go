@@ -147,8 +147,7 @@ func (r *Reconciler) fromCache(repository *pacv1alpha1.Repository) (all []pacv1a
 // onlyRecent returns after how long a status may be written that differs in the list alone, 0 if it
 // may be written now.
 func (r *Reconciler) onlyRecent(
-	repository *pacv1alpha1.Repository,
-	before *pacv1alpha1.RepositoryStatus,
+	repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus,
 ) time.Duration {
 	other := before.DeepCopy()
 	other.Recent = repository.Status.Recent

@@ -32,11 +32,8 @@ func (r *Reconciler) release(ctx context.Context, owner types.NamespacedName, ca
 	for _, claim := range r.others(owner, canonical) {
 		errs = append(
 			errs,
-			r.try(
-				owner,
-				backoff.Step{Name: stepRelease, Of: claim.Name},
-				func() error { return r.releaseOne(ctx, owner, claim.Name) },
-			),
+			r.try(owner, backoff.Step{Name: stepRelease, Of: claim.Name},
+				func() error { return r.releaseOne(ctx, owner, claim.Name) }),
 		)
 	}
 	return errs
@@ -75,23 +72,13 @@ func (r *Reconciler) releaseOne(ctx context.Context, owner types.NamespacedName,
 		}
 	}
 	if left := live.Status.ReleasedAt.Add(claimKept).Sub(now); left > 0 {
-		return fault.Throttledf(
-			reasonClaimReleased,
-			left,
-			"RepositoryClaim %s/%s is kept for a day after its Repository",
-			r.namespace,
-			name,
-		)
+		return fault.Throttledf(reasonClaimReleased, left, "RepositoryClaim %s/%s is kept for a day after its Repository",
+			r.namespace, name)
 	}
 	if r.settings.Load().Namespaces.Leave(owner.Namespace) &&
 		(!r.eventsSynced() || len(r.openEvents(owner.Namespace, owner.Name)) > 0) {
-		return fault.Throttledf(
-			reasonClaimReleased,
-			openEventsEvery,
-			"RepositoryClaim %s/%s is kept for open events",
-			r.namespace,
-			name,
-		)
+		return fault.Throttledf(reasonClaimReleased, openEventsEvery, "RepositoryClaim %s/%s is kept for open events",
+			r.namespace, name)
 	}
 	return r.deleteClaim(ctx, live)
 }

@@ -154,11 +154,8 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 	canonical, invalid := r.wantedURL(repository)
 	errs := append(
 		r.release(ctx, owner, canonical),
-		r.try(
-			owner,
-			backoff.Step{Name: stepClaim, Version: canonical},
-			func() error { return r.markURL(ctx, repository, canonical, invalid) },
-		),
+		r.try(owner, backoff.Step{Name: stepClaim, Version: canonical},
+			func() error { return r.markURL(ctx, repository, canonical, invalid) }),
 		r.markCredentials(repository),
 	)
 	errs = append(append(errs, r.admit(ctx, repository)...), r.markHeld(repository))
@@ -191,23 +188,16 @@ func (r *Reconciler) serve(ctx context.Context, repository *pacv1alpha1.Reposito
 
 // writeStatus writes the status. It is a conflict if the Repository has changed since it was read.
 func (r *Reconciler) writeStatus(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	before *pacv1alpha1.RepositoryStatus,
+	ctx context.Context, repository *pacv1alpha1.Repository, before *pacv1alpha1.RepositoryStatus,
 ) error {
-	written, err := r.client.PipelinesascodeV1alpha1().
-		Repositories(repository.Namespace).
+	written, err := r.client.PipelinesascodeV1alpha1().Repositories(repository.Namespace).
 		UpdateStatus(ctx, repository, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil // deleted meanwhile, which wakes this key
 	}
 	if err != nil {
-		return fmt.Errorf(
-			"writing the status of Repository %s/%s: %w",
-			repository.Namespace,
-			repository.Name,
-			fault.FromKube(fault.VerbUpdate, err),
-		)
+		return fmt.Errorf("writing the status of Repository %s/%s: %w", repository.Namespace, repository.Name,
+			fault.FromKube(fault.VerbUpdate, err))
 	}
 	queue := repository.Status.Queue(r.namespace)
 	if queue != nil && !equality.Semantic.DeepEqual(queue, written.Status.Queue(r.namespace)) {

@@ -152,10 +152,7 @@ func unknown(run *v1alpha1.Run) bool { return run == nil || run.UID == "" && run
 
 // keepsSlot reports whether a run keeps its slot. If that is unknown because of an error, it does.
 func (r *Reconciler) keepsSlot(
-	ctx context.Context,
-	owner types.NamespacedName,
-	slot *pacv1alpha1.Slot,
-	in sources,
+	ctx context.Context, owner types.NamespacedName, slot *pacv1alpha1.Slot, in sources,
 ) (bool, error) {
 	if unknown(runOf(*slot, in.events)) {
 		if err := in.over(); err != nil {
@@ -198,9 +195,7 @@ func mayRetry(run *v1alpha1.Run, finished *pipelinev1.PipelineRun) bool {
 // recorded returns the run of a slot from its event; nil if the event is deleted. The cache may be
 // behind, so only the API server shows that.
 func (r *Reconciler) recorded(
-	ctx context.Context,
-	slot pacv1alpha1.Slot,
-	events []*v1alpha1.GitEvent,
+	ctx context.Context, slot pacv1alpha1.Slot, events []*v1alpha1.GitEvent,
 ) (*v1alpha1.Run, error) {
 	if run := runOf(slot, events); run != nil {
 		return run, nil

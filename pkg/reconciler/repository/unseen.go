@@ -28,10 +28,8 @@ func (r *Reconciler) mayExist(ctx context.Context, owner types.NamespacedName, s
 	case err == nil:
 		return true, nil
 	case !fault.Gone(err):
-		return true, fault.FromKube(
-			fault.VerbRead,
-			fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err),
-		)
+		return true, fault.FromKube(fault.VerbRead,
+			fmt.Errorf("reading PipelineRun %s/%s: %w", owner.Namespace, slot.Run, err))
 	}
 	now := r.clock.Now()
 	if slot.FreeAt == nil {

@@ -81,8 +81,10 @@ type watches struct {
 	// that of all others.
 	limited func(types.NamespacedName) bool
 	global  types.NamespacedName
-	// recent is called with each unsettled event before and after its change.
-	recent func(before, after *v1alpha1.GitEvent)
+	// recent is called with each unsettled event before and after its change, changed with each
+	// Repository.
+	recent  func(before, after *v1alpha1.GitEvent)
+	changed func(before, after *pacv1alpha1.Repository)
 }
 
 // wire adds the indexes and handlers. The informers must not have been started. synced reports
@@ -106,6 +108,9 @@ func (w watches) wire(impl *controller.Impl, used *quota.Ledger) (synced func() 
 		w.globalChanged(func() { impl.GlobalResync(w.repositories) }),
 	); err != nil {
 		return nil, fmt.Errorf("watching the global Repository: %w", err)
+	}
+	if _, err := w.repositories.AddEventHandler(informerhandler.ForPairs(w.changed)); err != nil {
+		return nil, fmt.Errorf("watching the settings of Repositories: %w", err)
 	}
 	if _, err := w.claims.AddEventHandler(controller.HandleAll(w.claimChanged(impl.EnqueueKey))); err != nil {
 		return nil, fmt.Errorf("watching RepositoryClaims: %w", err)
@@ -196,8 +201,7 @@ func (w watches) claimChanged(enqueue func(types.NamespacedName)) func(any) {
 // eventHandler wakes a Repository when the problem that its events wait for changes, or, if it has
 // a limit, when its runs change. The many other updates of an event do not wake it.
 func eventHandler(
-	enqueue func(types.NamespacedName),
-	limited func(types.NamespacedName) bool,
+	enqueue func(types.NamespacedName), limited func(types.NamespacedName) bool,
 ) cache.ResourceEventHandler {
 	wake := func(before, after *v1alpha1.GitEvent) {
 		event := after

@@ -86,11 +86,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewLeasedReconciler(ctx, r, queueName, name(o.Namespace))
-		impl := controller.NewContext(
-			ctx,
-			queue,
-			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1},
-		)
+		impl := controller.NewContext(ctx, queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger.Named(queueName), Concurrency: 1})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.forget = func() { impl.WorkQueue().Forget(name(o.Namespace)) }
 		return impl

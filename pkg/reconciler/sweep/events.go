@@ -72,11 +72,8 @@ func (r *Reconciler) deleteOld(ctx context.Context, event *metav1.PartialObjectM
 }
 
 func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjectMetadata) error {
-	err := r.events.Delete(
-		ctx,
-		event.Name,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}},
-	)
+	err := r.events.Delete(ctx, event.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &event.UID, ResourceVersion: &event.ResourceVersion}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}
@@ -86,11 +83,8 @@ func (r *Reconciler) deleteEvent(ctx context.Context, event *metav1.PartialObjec
 // evict deletes the oldest settled events above the cap. It writes a tombstone before it deletes
 // the event, so that a redelivery always finds one of them.
 func (r *Reconciler) evict(ctx context.Context, events []metav1.PartialObjectMetadata) error {
-	oldest, rest := above(
-		&r.ages,
-		events,
-		func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time },
-	)
+	oldest, rest := above(&r.ages, events,
+		func(e *metav1.PartialObjectMetadata) time.Time { return e.CreationTimestamp.Time })
 	entries := map[string][]tombstone.Entry{}
 	var buried []metav1.PartialObjectMetadata
 	for i := range oldest {
@@ -147,18 +141,15 @@ func (r *Reconciler) spare(ctx context.Context, event *v1alpha1.GitEvent) bool {
 // or stays. The event is deleted only in this version: a receiver may record a redelivery
 // meanwhile.
 func (r *Reconciler) tombstoneOf(
-	ctx context.Context,
-	event *metav1.PartialObjectMetadata,
+	ctx context.Context, event *metav1.PartialObjectMetadata,
 ) (entry tombstone.Entry, found bool, err error) {
 	live, err := r.events.Get(ctx, event.Name, metav1.GetOptions{})
 	if fault.Gone(err) {
 		return tombstone.Entry{}, false, nil
 	}
 	if err != nil {
-		return tombstone.Entry{}, false, fault.FromKube(
-			fault.VerbRead,
-			fmt.Errorf("reading GitEvent %s: %w", event.Name, err),
-		)
+		return tombstone.Entry{}, false, fault.FromKube(fault.VerbRead,
+			fmt.Errorf("reading GitEvent %s: %w", event.Name, err))
 	}
 	if live.UID != event.UID || !live.Settled() || r.clock.Since(live.SettledTime()) < youngest || r.spare(ctx, live) {
 		return tombstone.Entry{}, false, nil
@@ -170,8 +161,7 @@ func (r *Reconciler) tombstoneOf(
 // writeTombstones writes the entries to their pages; failed are the pages that could not be
 // written.
 func (r *Reconciler) writeTombstones(
-	ctx context.Context,
-	entries map[string][]tombstone.Entry,
+	ctx context.Context, entries map[string][]tombstone.Entry,
 ) (failed map[string]bool, err error) {
 	failed = map[string]bool{}
 	for name, fresh := range entries {
@@ -226,11 +216,8 @@ func (r *Reconciler) tidyPage(ctx context.Context, name string) error {
 	living := tombstone.Count(page, r.clock.Now())
 	switch {
 	case living == 0:
-		err = r.tombstones.Delete(
-			ctx,
-			name,
-			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}},
-		)
+		err = r.tombstones.Delete(ctx, name,
+			metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &page.UID, ResourceVersion: &page.ResourceVersion}})
 		if apierrors.IsNotFound(err) {
 			err = nil
 		}

@@ -28,18 +28,12 @@ type metrics struct {
 func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 	m := &metrics{}
 	var errs [5]error
-	m.skips, errs[0] = meter.Int64Counter(
-		"plumbline.sweep.skipped",
-		metric.WithDescription("Objects that could not be handled, by phase; the next pass meets them again."),
-	)
-	m.losses, errs[1] = meter.Int64Counter(
-		"plumbline.sweep.tombstones.lost",
-		metric.WithDescription("Tombstones that a full page lost before their time: a redelivery would run twice."),
-	)
-	m.passes, errs[4] = meter.Int64Counter(
-		"plumbline.sweep.passes",
-		metric.WithDescription("Passes that went to their end; those of all processes together count."),
-	)
+	m.skips, errs[0] = meter.Int64Counter("plumbline.sweep.skipped",
+		metric.WithDescription("Objects that could not be handled, by phase; the next pass meets them again."))
+	m.losses, errs[1] = meter.Int64Counter("plumbline.sweep.tombstones.lost",
+		metric.WithDescription("Tombstones that a full page lost before their time: a redelivery would run twice."))
+	m.passes, errs[4] = meter.Int64Counter("plumbline.sweep.passes",
+		metric.WithDescription("Passes that went to their end; those of all processes together count."))
 	gauge := func(name, description string, value func(counts) int) error {
 		_, err := meter.Int64ObservableGauge(
 			name,
@@ -55,16 +49,10 @@ func newMetrics(meter metric.Meter, sweeps func() bool) (*metrics, error) {
 		)
 		return err
 	}
-	errs[2] = gauge(
-		"plumbline.sweep.stubs",
-		"Settled events that the last pass left.",
-		func(c counts) int { return c.stubs },
-	)
-	errs[3] = gauge(
-		"plumbline.sweep.tombstones",
-		"Tombstones that count, as the last pass found them.",
-		func(c counts) int { return c.tombstones },
-	)
+	errs[2] = gauge("plumbline.sweep.stubs", "Settled events that the last pass left.",
+		func(c counts) int { return c.stubs })
+	errs[3] = gauge("plumbline.sweep.tombstones", "Tombstones that count, as the last pass found them.",
+		func(c counts) int { return c.tombstones })
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("making the metrics of the sweep: %w", err)
 	}

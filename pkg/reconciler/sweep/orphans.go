@@ -48,22 +48,15 @@ func (r *Reconciler) deleteOrphan(ctx context.Context, payload *metav1.PartialOb
 	}
 	event := payload.Labels[plumbline.EventLabel]
 	if len(validation.IsDNS1123Subdomain(event)) != 0 { // created or changed by hand: its user is unknown
-		return fault.Operatorf(
-			reasonNoEvent,
-			"EventPayload %s names no event in its label %s: delete it if it is not needed",
-			payload.Name,
-			plumbline.EventLabel,
-		)
+		return fault.Operatorf(reasonNoEvent, "EventPayload %s names no event in its label %s: delete it if it is not needed",
+			payload.Name, plumbline.EventLabel)
 	}
 	needed, err := r.isOpen(ctx, event)
 	if needed || err != nil {
 		return err
 	}
-	err = r.payloads.Delete(
-		ctx,
-		payload.Name,
-		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}},
-	)
+	err = r.payloads.Delete(ctx, payload.Name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &payload.UID}})
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil
 	}

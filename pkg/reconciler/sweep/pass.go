@@ -65,10 +65,8 @@ func (r *Reconciler) nextPage(ctx context.Context, over func() bool) error {
 		r.at = position{phase: r.at.phase + 1}
 		return nil
 	}
-	list, err := phase.list.List(
-		ctx,
-		metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token},
-	)
+	list, err := phase.list.List(ctx,
+		metav1.ListOptions{FieldSelector: phase.selector, LabelSelector: phase.labels, Limit: page, Continue: r.at.token})
 	if r.at.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 		// The API server does not remember the list any more. It may return a token for newer
 		// objects. Otherwise the list starts over, and what was handled is skipped by its name.
@@ -113,10 +111,7 @@ func nextToken(err error) string {
 // handle takes the objects in batches and records how far it came. Each reconcile takes at least
 // one batch.
 func (r *Reconciler) handle(
-	ctx context.Context,
-	phase phase,
-	objects []metav1.PartialObjectMetadata,
-	over func() bool,
+	ctx context.Context, phase phase, objects []metav1.PartialObjectMetadata, over func() bool,
 ) error {
 	for len(objects) > 0 && r.at.after != "" && keyOf(&objects[0]) <= r.at.after {
 		objects = objects[1:]

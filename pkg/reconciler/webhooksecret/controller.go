@@ -88,11 +88,8 @@ func NewController(o Options) injection.ControllerConstructor {
 			logger.Errorw("Making metrics; some will be missing", "error", err)
 		}
 		queue := leaderelection.NewLeasedReconciler(ctx, r, queueName, r.keys()...)
-		impl := controller.NewContext(
-			ctx,
-			queue,
-			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency},
-		)
+		impl := controller.NewContext(ctx, queue,
+			controller.ControllerOptions{WorkQueueName: queueName, Logger: logger, Concurrency: concurrency})
 		queue.Enqueue = impl.MaybeEnqueueBucketKey
 		r.wake = impl.EnqueueKeyAfter
 		resync = func() { // the settings may decide which Repositories are served

@@ -193,9 +193,7 @@ func (p *pass) take(id string, n named, from source) (state, *problem) {
 			"SecretTooLong",
 			fmt.Sprintf(
 				"%s has more than %d bytes as %s: choose a shorter secret for the webhook. No delivery is accepted until then.",
-				where,
-				copies.MaxValueBytes,
-				n.key.Key,
+				where, copies.MaxValueBytes, n.key.Key,
 			),
 		}
 	case !p.room(n, value):

@@ -113,15 +113,8 @@ func refusal(req *http.Request, resp *http.Response) error {
 			return &apierrors.StatusError{ErrStatus: *status}
 		}
 	}
-	return apierrors.NewGenericServerResponse(
-		resp.StatusCode,
-		req.Method,
-		schema.GroupResource{},
-		"",
-		strings.TrimSpace(string(head)),
-		0,
-		true,
-	)
+	return apierrors.NewGenericServerResponse(resp.StatusCode, req.Method, schema.GroupResource{}, "",
+		strings.TrimSpace(string(head)), 0, true)
 }
 
 type body struct {

@@ -45,10 +45,7 @@ type Election struct {
 // New returns an election without leases. It releases all of them when stop is closed. The identity
 // in the configuration must be unique; client is used for leases only.
 func New(
-	stop <-chan struct{},
-	client kubernetes.Interface,
-	namespace string,
-	config leaderelection.ComponentConfig,
+	stop <-chan struct{}, client kubernetes.Interface, namespace string, config leaderelection.ComponentConfig,
 ) (*Election, error) {
 	e := &Election{
 		client:    client,
@@ -99,14 +96,8 @@ func (e *Election) run(q *LeasedReconciler) error {
 }
 
 func (e *Election) elector(t *term) (*clientelection.LeaderElector, error) {
-	inner, err := resourcelock.New(
-		resourcelock.LeasesResourceLock,
-		e.namespace,
-		t.bucket.Name(),
-		e.client.CoreV1(),
-		e.client.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: e.config.Identity},
-	)
+	inner, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, t.bucket.Name(), e.client.CoreV1(),
+		e.client.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: e.config.Identity})
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +163,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 // the lease was read to release it. Then the release would fail with a conflict, and all processes
 // would wait until the lease expires.
 func (l *lock) write(
-	ctx context.Context,
-	record resourcelock.LeaderElectionRecord,
+	ctx context.Context, record resourcelock.LeaderElectionRecord,
 	send func(context.Context, resourcelock.LeaderElectionRecord) error,
 ) error {
 	if record.HolderIdentity == "" {

@@ -163,14 +163,7 @@ func (t *term) finish(limit time.Duration) {
 	select {
 	case <-idle:
 	case <-time.After(limit):
-		t.queue.log.Warnw(
-			"Releasing a lease although keys of it are still being reconciled",
-			"lease",
-			t.bucket.Name(),
-			"keys",
-			working,
-			"after",
-			limit,
-		)
+		t.queue.log.Warnw("Releasing a lease although keys of it are still being reconciled", "lease", t.bucket.Name(),
+			"keys", working, "after", limit)
 	}
 }

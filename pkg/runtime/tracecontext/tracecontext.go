@@ -31,10 +31,8 @@ func Annotations(ctx context.Context) map[string]string {
 // With returns ctx with the span that the annotations name as the parent of spans to come; ctx
 // itself if they name none.
 func With(ctx context.Context, annotations map[string]string) context.Context {
-	return propagation.TraceContext{}.Extract(
-		ctx,
-		propagation.MapCarrier{header: annotations[plumbline.TraceparentAnnotation]},
-	)
+	return propagation.TraceContext{}.Extract(ctx,
+		propagation.MapCarrier{header: annotations[plumbline.TraceparentAnnotation]})
 }
 
 // Tekton returns the span in the form that Tekton reads from a PipelineRun's annotation, "" if

@@ -30,18 +30,9 @@ type frugal struct {
 
 // Create implements client.EventPayloadInterface.
 func (f frugal) Create(
-	ctx context.Context,
-	payload *v1alpha1.EventPayload,
-	o metav1.CreateOptions,
+	ctx context.Context, payload *v1alpha1.EventPayload, o metav1.CreateOptions,
 ) (*v1alpha1.EventPayload, error) {
-	err := f.client.RESTClient().
-		Post().
-		Namespace(f.namespace).
-		Resource("eventpayloads").
-		VersionedParams(&o, scheme.ParameterCodec).
-		SetHeader("Accept", metadataOnly).
-		Body(payload).
-		Do(ctx).
-		Error()
+	err := f.client.RESTClient().Post().Namespace(f.namespace).Resource("eventpayloads").
+		VersionedParams(&o, scheme.ParameterCodec).SetHeader("Accept", metadataOnly).Body(payload).Do(ctx).Error()
 	return payload, err
 }

@@ -96,12 +96,8 @@ func compare(ctx context.Context, client getter, want *v1alpha1.EventPayload) er
 		return fmt.Errorf("reading EventPayload %s, which exists: %w", want.Name, fault.FromKube(fault.VerbRead, err))
 	}
 	if !bytes.Equal(have.Data, want.Data) {
-		return fault.Operatorf(
-			reasonForeignPayload,
-			"EventPayload %s/%s exists with other data; delete it if no GitEvent refers to it",
-			want.Namespace,
-			want.Name,
-		)
+		return fault.Operatorf(reasonForeignPayload,
+			"EventPayload %s/%s exists with other data; delete it if no GitEvent refers to it", want.Namespace, want.Name)
 	}
 	return nil
 }

@@ -44,13 +44,10 @@ func New(namespace string) *Watch {
 // trimmed, also those that handlers get.
 func (w *Watch) Informer(ctx context.Context) informers.GitEventInformer {
 	w.once.Do(func() {
-		factory := externalversions.NewSharedInformerFactoryWithOptions(
-			plumblineclient.Get(ctx),
-			controller.GetResyncPeriod(ctx),
-			externalversions.WithNamespace(w.namespace),
+		factory := externalversions.NewSharedInformerFactoryWithOptions(plumblineclient.Get(ctx),
+			controller.GetResyncPeriod(ctx), externalversions.WithNamespace(w.namespace),
 			externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = v1alpha1.OpenEvents }),
-			externalversions.WithTransform(w.trim),
-		)
+			externalversions.WithTransform(w.trim))
 		w.informer = factory.Plumbline().V1alpha1().GitEvents()
 		index := cache.Indexers{byRepository: func(obj any) ([]string, error) {
 			event, ok := obj.(*v1alpha1.GitEvent)

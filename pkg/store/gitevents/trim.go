@@ -51,10 +51,8 @@ func Trim(event *v1alpha1.GitEvent) *v1alpha1.GitEvent {
 	newest(kept, event)
 	cancels(kept, event)
 	for _, c := range event.Status.Conditions {
-		kept.Status.Conditions = append(
-			kept.Status.Conditions,
-			apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime},
-		)
+		kept.Status.Conditions = append(kept.Status.Conditions,
+			apis.Condition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
 	}
 	for i := range event.Status.Runs {
 		kept.Status.Runs = append(kept.Status.Runs, trimRun(&event.Status.Runs[i]))

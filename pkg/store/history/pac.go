@@ -40,6 +40,8 @@ type PaCRun struct {
 	// Name is the PipelineRun's; Pipeline is the name in its definition.
 	Name, Pipeline      string
 	Finished, Succeeded bool
+
+	created metav1.Time
 }
 
 // PaCRunsOf says which of PaC's PipelineRuns are read.
@@ -59,7 +61,7 @@ func OfPaC(ctx context.Context, runs PipelineRuns, of PaCRunsOf) ([]PaCRun, erro
 	if err != nil {
 		return nil, err
 	}
-	var found []pipelinev1.PipelineRun
+	var found []PaCRun
 	o := metav1.ListOptions{LabelSelector: selector, Limit: pacPage}
 	for read := 0; read < maxPaCRuns; read += pacPage {
 		page, err := runs.List(ctx, o)
@@ -69,34 +71,23 @@ func OfPaC(ctx context.Context, runs PipelineRuns, of PaCRunsOf) ([]PaCRun, erro
 		}
 		for i := range page.Items {
 			if run := &page.Items[i]; of.has(run.Annotations) {
-				found = append(found, trimmedRun(run))
+				found = append(found, PaCRun{
+					Name:      run.Name,
+					Pipeline:  run.Annotations[pipelinesascode.OriginalPRName],
+					Finished:  run.IsDone(),
+					Succeeded: run.Status.GetCondition(apis.ConditionSucceeded).IsTrue(),
+					created:   run.CreationTimestamp,
+				})
 			}
 		}
 		if o.Continue = page.Continue; o.Continue == "" {
 			break
 		}
 	}
-	slices.SortStableFunc(found, func(a, b pipelinev1.PipelineRun) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	slices.SortFunc(found, func(a, b PaCRun) int {
+		return cmp.Or(a.created.Compare(b.created.Time), cmp.Compare(a.Name, b.Name))
 	})
-	all := make([]PaCRun, len(found))
-	for i := range found {
-		all[i] = PaCRun{
-			Name: found[i].Name, Pipeline: found[i].Annotations[pipelinesascode.OriginalPRName],
-			Finished: found[i].IsDone(), Succeeded: found[i].Status.GetCondition(apis.ConditionSucceeded).IsTrue(),
-		}
-	}
-	return all, nil
-}
-
-// trimmedRun returns what is needed of a run, so that a page of large ones is released.
-func trimmedRun(run *pipelinev1.PipelineRun) (kept pipelinev1.PipelineRun) {
-	kept.Name, kept.CreationTimestamp = run.Name, run.CreationTimestamp
-	kept.Annotations = map[string]string{
-		pipelinesascode.OriginalPRName: run.Annotations[pipelinesascode.OriginalPRName],
-	}
-	kept.Status.Conditions = run.Status.Conditions
-	return kept
+	return found, nil
 }
 
 // selector selects by labels that PaC gives a PipelineRun when it creates it. Plumbline's have its

@@ -51,12 +51,10 @@ func (r *Runs) Informer(ctx context.Context) cache.SharedIndexInformer {
 
 // RunInformer returns an informer of the runs, trimmed. The caller starts it.
 func RunInformer(ctx context.Context, namespace string) cache.SharedIndexInformer {
-	factory := externalversions.NewSharedInformerFactoryWithOptions(
-		pipelineclient.Get(ctx),
+	factory := externalversions.NewSharedInformerFactoryWithOptions(pipelineclient.Get(ctx),
 		controller.GetResyncPeriod(ctx),
 		externalversions.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = RunSelector(namespace) }),
-		externalversions.WithTransform(trim),
-	)
+		externalversions.WithTransform(trim))
 	return factory.Tekton().V1().PipelineRuns().Informer()
 }
 
@@ -116,10 +114,8 @@ func keepTasks(kept, run *pipelinev1.PipelineRun) {
 	}
 	skipped := slices.Grow([]pipelinev1.SkippedTask(nil), len(run.Status.SkippedTasks))
 	for _, task := range run.Status.SkippedTasks {
-		skipped = append(
-			skipped,
-			pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))},
-		)
+		skipped = append(skipped,
+			pipelinev1.SkippedTask{Name: text(task.Name), Reason: pipelinev1.SkippingReason(text(string(task.Reason)))})
 	}
 	if long {
 		kept.Annotations = map[string]string{leftOut: "true"}

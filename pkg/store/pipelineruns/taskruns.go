@@ -32,12 +32,8 @@ const (
 // without a limit are left out (S9).
 func TaskRunsOf(ctx context.Context, client tektonv1.TaskRunInterface, run string) ([]*pipelinev1.TaskRun, error) {
 	var taskRuns []*pipelinev1.TaskRun
-	err := EachTaskRun(
-		ctx,
-		client,
-		run,
-		func(whole *pipelinev1.TaskRun) { taskRuns = append(taskRuns, trimTaskRun(whole)) },
-	)
+	err := EachTaskRun(ctx, client, run,
+		func(whole *pipelinev1.TaskRun) { taskRuns = append(taskRuns, trimTaskRun(whole)) })
 	return taskRuns, err
 }
 

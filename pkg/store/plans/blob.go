@@ -40,11 +40,8 @@ func (p *StoredPlan) Payload(ctx context.Context) ([]byte, error) {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the payload in GitEvent %s: %w", p.event.Name, err))
 	}
 	if len(live.Payload) == 0 {
-		return nil, fault.Operatorf(
-			ReasonPayloadMissing,
-			"the payload of GitEvent %s was removed: let the Git service send the event again",
-			p.event.Name,
-		)
+		return nil, fault.Operatorf(ReasonPayloadMissing,
+			"the payload of GitEvent %s was removed: let the Git service send the event again", p.event.Name)
 	}
 	return blob.Unpack(live.Payload, ref)
 }
@@ -57,11 +54,8 @@ func (p *StoredPlan) blob(ctx context.Context, ref v1alpha1.BlobReference) ([]by
 	}
 	data, err := blob.Read(ctx, p.Payloads, ref)
 	if fault.Gone(err) {
-		return nil, fault.Operatorf(
-			ReasonPayloadMissing,
-			"the EventPayloads %s were deleted: let the Git service send the event again",
-			ref.Name,
-		)
+		return nil, fault.Operatorf(ReasonPayloadMissing,
+			"the EventPayloads %s were deleted: let the Git service send the event again", ref.Name)
 	}
 	return data, err
 }

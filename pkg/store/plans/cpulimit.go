@@ -36,12 +36,8 @@ func (p *StoredPlan) Throttle(ctx context.Context, work time.Duration) error {
 	}
 	for left := int(work.Microseconds()); left > 0; left -= burst {
 		if err := p.Rate.WaitN(ctx, min(left, burst)); err != nil {
-			return fault.Throttledf(
-				fault.ReasonBusy,
-				throttledRetry,
-				"waiting for CPU time: other large plans are being made: %w",
-				err,
-			)
+			return fault.Throttledf(fault.ReasonBusy, throttledRetry,
+				"waiting for CPU time: other large plans are being made: %w", err)
 		}
 	}
 	return nil

@@ -25,10 +25,7 @@ const maxWhole = 1 << 20
 // of the status, and others in EventPayloads. If a budget of unsettled events is exhausted, it
 // returns a Throttled fault with a reason of pkg/flowcontrol/quota.
 func (p *StoredPlan) Save(
-	ctx context.Context,
-	plan *v1alpha1.Plan,
-	manifests []Manifest,
-	secrets map[string]string,
+	ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string,
 ) error {
 	if len(manifests) == 0 {
 		return nil

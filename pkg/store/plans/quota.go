@@ -64,11 +64,9 @@ func (p *StoredPlan) withinBudget(use quota.Use) error {
 		return nil
 	}
 	return fault.Throttledf(
-		scope.Reason(),
-		budgetRetry,
+		scope.Reason(), budgetRetry,
 		"the payloads and plans of the unsettled events of %s have reached their limit of %d MiB: this event is planned when others have settled",
-		scope,
-		p.Budget.Limits(scope).Bytes>>20,
+		scope, p.Budget.Limits(scope).Bytes>>20,
 	)
 }
 
@@ -78,9 +76,6 @@ func (p *StoredPlan) SetSubject(ctx context.Context, subject string) error {
 	if p.event.Labels[plumbline.SubjectLabel] == subject {
 		return nil
 	}
-	return p.patch(
-		ctx,
-		"labelling",
-		map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}},
-	)
+	return p.patch(ctx, "labelling",
+		map[string]any{"metadata": map[string]any{"labels": map[string]string{plumbline.SubjectLabel: subject}}})
 }

@@ -71,12 +71,9 @@ func (p *StoredPlan) Values(ctx context.Context) (map[string]string, error) {
 	}
 	secret, err := p.Secrets.Get(ctx, plan.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fault.Operatorf(
-			fault.ReasonSecretMissing,
+		return nil, fault.Operatorf(fault.ReasonSecretMissing,
 			"secret %s/%s with the secret values of the plan was deleted: let the Git service send a new event",
-			p.event.Namespace,
-			plan.Secret,
-		)
+			p.event.Namespace, plan.Secret)
 	}
 	if err != nil {
 		return nil, fault.FromKube(fault.VerbRead, fmt.Errorf("reading the secret values of the plan: %w", err)).AsOwn()

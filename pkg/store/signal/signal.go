@@ -91,8 +91,7 @@ func (a *Asker) Run(stop <-chan struct{}) {
 		if err != nil && !failing {
 			a.logger.Warnw(
 				"telling the controllers that webhooks may be undelivered failed, and is retried; apply config/ if ConfigMap "+Asks+" is not found or patch on it is forbidden",
-				"error",
-				err.Error(),
+				"error", err.Error(),
 			)
 		}
 		failing = err != nil

@@ -14,17 +14,10 @@ import (
 // Watch calls changed with a ConfigMap when it appears and when it changes, until ctx ends. It does
 // not wait for the first answer of the API server.
 func Watch(
-	ctx context.Context,
-	kube kubernetes.Interface,
-	namespace, name string,
-	changed func(*corev1.ConfigMap),
+	ctx context.Context, kube kubernetes.Interface, namespace, name string, changed func(*corev1.ConfigMap),
 ) error {
-	one := cache.NewListWatchFromClient(
-		kube.CoreV1().RESTClient(),
-		"configmaps",
-		namespace,
-		fields.OneTermEqualSelector("metadata.name", name),
-	)
+	one := cache.NewListWatchFromClient(kube.CoreV1().RESTClient(), "configmaps", namespace,
+		fields.OneTermEqualSelector("metadata.name", name))
 	informer := cache.NewSharedInformer(one, &corev1.ConfigMap{}, 0)
 	call := func(object any) {
 		if cm, ok := object.(*corev1.ConfigMap); ok {

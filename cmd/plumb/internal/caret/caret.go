@@ -190,13 +190,8 @@ func (s *Sources) show(t terminal.Terminal, at Place, how, message string) strin
 	line := strings.TrimRight(lines[at.Line-1], "\r")
 	gutter := strconv.Itoa(at.Line)
 	fmt.Fprintf(&b, " %s | %s\n", gutter, strings.Map(harmless, line))
-	fmt.Fprintf(
-		&b,
-		" %s | %s%s\n",
-		strings.Repeat(" ", len(gutter)),
-		blank(line, at.Column-1),
-		t.Paint(terminal.Bold, "^"),
-	)
+	fmt.Fprintf(&b, " %s | %s%s\n",
+		strings.Repeat(" ", len(gutter)), blank(line, at.Column-1), t.Paint(terminal.Bold, "^"))
 	return b.String()
 }
 

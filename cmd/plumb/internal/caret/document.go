@@ -42,10 +42,8 @@ func newDocument(text string, line int) *document {
 		d.to++
 	}
 	source := strings.Repeat("\n", d.from) + strings.Join(d.lines[d.from:d.to], "\n")
-	hidden := placeholders.ReplaceAllStringFunc(
-		source,
-		func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) },
-	)
+	hidden := placeholders.ReplaceAllStringFunc(source,
+		func(p string) string { return strings.Repeat("x", utf8.RuneCountInString(p)) })
 	d.hidden = strings.Split(hidden, "\n")
 	var root yaml.Node
 	if yaml.Unmarshal([]byte(hidden), &root) == nil && len(root.Content) == 1 {

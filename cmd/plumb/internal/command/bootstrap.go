@@ -58,18 +58,10 @@ func (p Process) bootstrap() *cobra.Command {
 	flags.StringVar(&f.webhook, "webhook-url", "", "`URL` that leads to Service plumbline-receiver (required)")
 	flags.StringVar(&f.flow.Organization, "organization", "", "`organization` that owns the App (default: you)")
 	flags.StringVar(&f.flow.GitHub, "github-url", githubURL, "`URL` of an Enterprise Server")
-	flags.StringVar(
-		&f.name,
-		"name",
-		"",
-		"`name` of the App, which GitHub wants unique (default: Plumbline and the organization)",
-	)
-	flags.BoolVar(
-		&f.members,
-		"members",
-		false,
-		"request the permission Members: read, for teams in settings.policy and members-may-run",
-	)
+	flags.StringVar(&f.name, "name", "",
+		"`name` of the App, which GitHub wants unique (default: Plumbline and the organization)")
+	flags.BoolVar(&f.members, "members", false,
+		"request the permission Members: read, for teams in settings.policy and members-may-run")
 	flags.StringVar(&f.secret, "app-secret", defaultAppSecret, "`name` of the Secret that is created")
 	flags.StringVar(&f.first, "url", "", "web `URL` of a repository to create a Repository for")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "`namespace` of that Repository")
@@ -85,8 +77,7 @@ func (f *bootstrapFlags) check() (*onboard.Repository, error) {
 	}
 	if !strings.HasPrefix(f.flow.Listen, "127.0.0.1:") && !strings.HasPrefix(f.flow.Listen, "[::1]:") {
 		return nil, fmt.Errorf(
-			"--listen %q is not an address of this machine alone: use 127.0.0.1:PORT, and ssh -L to reach it",
-			f.flow.Listen,
+			"--listen %q is not an address of this machine alone: use 127.0.0.1:PORT, and ssh -L to reach it", f.flow.Listen,
 		)
 	}
 	if f.name == "" {
@@ -159,11 +150,8 @@ func (p Process) keep(ctx context.Context, store bootstrap.Store, app *bootstrap
 	}
 	file, err2 := store.Save(p.Dir, app)
 	if err2 != nil {
-		return fmt.Errorf(
-			"%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again",
-			err,
-			err2,
-		)
+		return fmt.Errorf("%w; saving the credentials failed, too (%w): delete the App on GitHub and run the command again",
+			err, err2)
 	}
 	return fmt.Errorf("%w. The credentials are in %s: kubectl apply -f %s, then delete the file", err, file, file)
 }
@@ -178,15 +166,11 @@ func (p Process) pointToServer(ctx context.Context, c *kube.Cluster, f *bootstra
 	if err != nil {
 		return err
 	}
-	_, err = c.Kube.CoreV1().
-		ConfigMaps(f.system).
+	_, err = c.Kube.CoreV1().ConfigMaps(f.system).
 		Patch(ctx, f.configMap, types.MergePatchType, patch, metav1.PatchOptions{})
 	if err != nil {
-		return fmt.Errorf(
-			"%w; set github-url: %s there yourself",
-			kube.Failed("changing ConfigMap "+f.system+"/"+f.configMap, err),
-			web,
-		)
+		return fmt.Errorf("%w; set github-url: %s there yourself",
+			kube.Failed("changing ConfigMap "+f.system+"/"+f.configMap, err), web)
 	}
 	p.tell("github-url in ConfigMap %s/%s is %s", f.system, f.configMap, web)
 	return nil

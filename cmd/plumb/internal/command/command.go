@@ -89,13 +89,10 @@ func (p Process) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(
-		p.plan(), p.doctor(),
-		group("bootstrap", "Register Plumbline at a Git service", p.bootstrap()),
+	root.AddCommand(p.plan(), p.doctor(), group("bootstrap", "Register Plumbline at a Git service", p.bootstrap()),
 		group("create", "Create an object", p.createRepository()),
 		group("webhook", "Set up the webhook and the token of a repository", p.webhookAdd(), p.webhookUpdateToken()),
-		p.migrate(), p.uninstall(), p.version(),
-	)
+		p.migrate(), p.uninstall(), p.version())
 	return root
 }
 

@@ -22,9 +22,7 @@ import (
 
 // describe returns the event that the flags and the working tree describe.
 func (w *planner) describe(
-	ctx context.Context,
-	tree *worktree.Tree,
-	files *settings.Settings,
+	ctx context.Context, tree *worktree.Tree, files *settings.Settings,
 ) (delivery.Described, error) {
 	e := delivery.Described{
 		Kind: w.kind(), SHA: tree.Head.SHA, Message: tree.Head.Message, Sender: w.causer(tree), Author: w.author,
@@ -39,10 +37,8 @@ func (w *planner) describe(
 	}
 	if w.onDefaultBranch(tree, e) {
 		w.push, e.Kind = currentBranch, delivery.Pushed
-		w.note(
-			"%s is the default branch, so the event is a push to it (--head or --base describe a pull request)",
-			tree.Branch,
-		)
+		w.note("%s is the default branch, so the event is a push to it (--head or --base describe a pull request)",
+			tree.Branch)
 	}
 	if e.Kind.OfPull() {
 		return e, w.describePull(ctx, tree, &e)
@@ -85,10 +81,7 @@ func (w *planner) kind() delivery.Kind {
 // locate says which repository the event is of. A pull request may come from a clone of a fork; the
 // Repository is then that of what it was forked from.
 func (w *planner) locate(
-	ctx context.Context,
-	tree *worktree.Tree,
-	files *settings.Settings,
-	e *delivery.Described,
+	ctx context.Context, tree *worktree.Tree, files *settings.Settings, e *delivery.Described,
 ) error {
 	served := ""
 	if files.Repository != nil {
@@ -109,10 +102,8 @@ func (w *planner) locate(
 func (w *planner) identify(files *settings.Settings, e *delivery.Described) error {
 	u, err := url.Parse(e.URL)
 	if err != nil || provider.Host(u) == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf(
-			"%q is not the web URL of a repository: it is like https://github.com/owner/name",
-			withoutUser(e.URL),
-		)
+		return fmt.Errorf("%q is not the web URL of a repository: it is like https://github.com/owner/name",
+			withoutUser(e.URL))
 	}
 	if e.Service, err = delivery.For(cmp.Or(w.service, typed(files)), u.Host); err != nil {
 		return err
@@ -181,11 +172,8 @@ func (w *planner) describePull(ctx context.Context, tree *worktree.Tree, e *deli
 // describePush says what is pushed.
 func (w *planner) describePush(ctx context.Context, tree *worktree.Tree, e *delivery.Described) error {
 	if e.HeadURL != e.URL {
-		return fmt.Errorf(
-			"the event would be about %s, and the Repository is of %s: give the Repository of the event's URL",
-			e.HeadURL,
-			e.URL,
-		)
+		return fmt.Errorf("the event would be about %s, and the Repository is of %s: give the Repository of the event's URL",
+			e.HeadURL, e.URL)
 	}
 	if e.Kind == delivery.Tagged {
 		e.Base = cmp.Or(w.tag, matrixTag)

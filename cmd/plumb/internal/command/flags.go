@@ -146,8 +146,7 @@ func (w *planner) checkRecorded() error {
 	switch {
 	case recorded != "" && describes != "":
 		return fmt.Errorf(
-			"%s gives a delivery, which says itself what happened, and %s describes an event: leave one of them out",
-			recorded,
+			"%s gives a delivery, which says itself what happened, and %s describes an event: leave one of them out", recorded,
 			describes,
 		)
 	case w.given("payload") && !w.given("headers"):

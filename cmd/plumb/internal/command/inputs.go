@@ -88,12 +88,8 @@ func limited(flag, name string, from io.Reader, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--%s: reading %s: %w", flag, name, err)
 	case int64(len(data)) > limit:
-		return nil, fmt.Errorf(
-			"--%s: %s has more than %d MiB, and Plumbline reads no more: is it the right file?",
-			flag,
-			name,
-			limit>>20,
-		)
+		return nil, fmt.Errorf("--%s: %s has more than %d MiB, and Plumbline reads no more: is it the right file?",
+			flag, name, limit>>20)
 	case len(data) == 0:
 		return nil, fmt.Errorf("--%s: %s is empty", flag, name)
 	}

@@ -73,10 +73,10 @@ func TestMigratePlanBlocks(t *testing.T) {
 		"the App's Secret":    {oneRepository("{url: 'https://github.com/a/b'}"), "", ""},
 		"a URL":               {oneRepository("{url: 'git@github.com:a/b'}"), "", "its url cannot be served"},
 		"an Enterprise host":  {oneRepository(enterprise), "", "it is not at https://github.com, and deliveries of the GitHub App"},
-		"an address inside":   {oneRepository(inside), "", "10.0.0.1 is not called"},
+		"an address inside":   {oneRepository(inside), "", "because of its address [team/app: 10.0.0.1 is not called"},
 		"another controller":  {another, "", "this is another controller"},
-		"an invalid filter":   {oneRepository("{url: 'https://github.com/a/b', params: [{name: p, filter: 'pac.event =='}]}"), "", "events would wait: "},
-		"a Secret of a param": {oneRepository("{url: 'https://github.com/a/b', params: [{name: p, secret_ref: {name: s, key: k}}]}"), "", "the Secret for the param p does not exist"},
+		"an invalid filter":   {oneRepository("{url: 'https://github.com/a/b', params: [{name: p, filter: 'pac.event =='}]}"), "", "events would wait. Pipelines-as-Code ignores all params instead [team/app: spec.params[0] (p): the filter"},
+		"a Secret of a param": {oneRepository("{url: 'https://github.com/a/b', params: [{name: p, secret_ref: {name: s, key: k}}]}"), "", "the Secret for a param does not exist [team/app (Secret team/s of param p)]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := onlyPaC(t) + test.objects

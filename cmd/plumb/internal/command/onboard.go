@@ -60,20 +60,12 @@ func (p Process) createRepository() *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&f.URL, "url", "", "web `URL` of the repository (required)")
 	f.namespaceFlag(c)
-	flags.StringVar(
-		&f.service,
-		"provider",
-		"",
-		"Git `service`: github or gitlab (default: as the host's name says; else gitlab with a token, and github without)",
-	)
+	flags.StringVar(&f.service, "provider", "",
+		"Git `service`: github or gitlab (default: as the host's name says; else gitlab with a token, and github without)")
 	flags.StringVar(&f.GitLabURL, "gitlab-url", "", "`URL` of a GitLab that is not at the root of the host")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`file` with the access token, - for standard input")
-	flags.StringVar(
-		&f.webhookFile,
-		"webhook-secret-file",
-		"",
-		"`file` with the webhook's secret token (default: generated)",
-	)
+	flags.StringVar(&f.webhookFile, "webhook-secret-file", "",
+		"`file` with the webhook's secret token (default: generated)")
 	f.define(c)
 	return c
 }
@@ -160,10 +152,7 @@ func (p Process) webhookAdd() *cobra.Command {
 				return err
 			}
 			hook := onboard.Webhook{
-				Namespace: cmp.Or(
-					f.Namespace,
-					cluster.Namespace,
-				),
+				Namespace: cmp.Or(f.Namespace, cluster.Namespace),
 				Name:      args[0],
 				URL:       f.webhookURL,
 				System:    f.system,

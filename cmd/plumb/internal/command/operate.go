@@ -46,11 +46,8 @@ func noArgs(c *cobra.Command, args []string) error {
 // repositoryArg takes the name of one Repository.
 func repositoryArg(c *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return fmt.Errorf(
-			"%s needs the name of one Repository: %s NAME --namespace NAMESPACE",
-			c.CommandPath(),
-			c.CommandPath(),
-		)
+		return fmt.Errorf("%s needs the name of one Repository: %s NAME --namespace NAMESPACE",
+			c.CommandPath(), c.CommandPath())
 	}
 	return nil
 }

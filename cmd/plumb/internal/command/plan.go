@@ -100,10 +100,7 @@ func (w *planner) run(ctx context.Context, args []string) error {
 
 // report plans one event.
 func (w *planner) report(
-	ctx context.Context,
-	tree *worktree.Tree,
-	files *settings.Settings,
-	recorded *delivery.Delivery,
+	ctx context.Context, tree *worktree.Tree, files *settings.Settings, recorded *delivery.Delivery,
 ) (*show.Report, error) {
 	sent, err := w.delivery(ctx, tree, files, recorded)
 	if err != nil {
@@ -121,10 +118,7 @@ func (w *planner) report(
 
 // delivery returns the recorded delivery, or one that describes the event.
 func (w *planner) delivery(
-	ctx context.Context,
-	tree *worktree.Tree,
-	files *settings.Settings,
-	recorded *delivery.Delivery,
+	ctx context.Context, tree *worktree.Tree, files *settings.Settings, recorded *delivery.Delivery,
 ) (delivery.Delivery, error) {
 	if recorded != nil {
 		return *recorded, nil
@@ -137,11 +131,7 @@ func (w *planner) delivery(
 }
 
 func (w *planner) plan(
-	ctx context.Context,
-	tree *worktree.Tree,
-	files *settings.Settings,
-	sent delivery.Delivery,
-	event delivery.Event,
+	ctx context.Context, tree *worktree.Tree, files *settings.Settings, sent delivery.Delivery, event delivery.Event,
 ) (*show.Report, error) {
 	if err := w.complete(ctx, files, event.URL); err != nil {
 		return nil, err
@@ -227,10 +217,7 @@ func (w *planner) complete(ctx context.Context, files *settings.Settings, url st
 // at returns where .tekton is read: on disk, or at the commit of a recorded delivery if the clone
 // has it.
 func (w *planner) at(
-	ctx context.Context,
-	tree *worktree.Tree,
-	sent delivery.Delivery,
-	spec *v1alpha1.GitEventSpec,
+	ctx context.Context, tree *worktree.Tree, sent delivery.Delivery, spec *v1alpha1.GitEventSpec,
 ) string {
 	switch {
 	case !sent.Recorded || spec.Closes() || spec.Comment != nil && spec.PullRequest != nil:

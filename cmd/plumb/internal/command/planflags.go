@@ -108,12 +108,8 @@ func (w *planner) defineSettings(f *pflag.FlagSet) {
 		"`namespace` of the Repository (default: its file's, else default)")
 	f.StringVar(&w.system, "system-namespace", "plumbline",
 		"`namespace` that Plumbline is installed in (default: plumbline)")
-	f.StringVar(
-		&w.configMap,
-		"config-map",
-		config.Name,
-		"`name` of the ConfigMap with Plumbline's settings (default: plumbline)",
-	)
+	f.StringVar(&w.configMap, "config-map", config.Name,
+		"`name` of the ConfigMap with Plumbline's settings (default: plumbline)")
 	f.StringVar(&w.global, "global-repository", "pipelines-as-code",
 		"`name` of the Repository in that namespace whose settings complete all others (default: pipelines-as-code)")
 	f.StringVar(&w.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: KUBECONFIG or ~/.kube/config)")

@@ -49,12 +49,8 @@ func (p Process) uninstall() *cobra.Command {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&u.Yes, "yes", false, "uninstall; without it nothing is changed")
-	flags.StringVar(
-		&u.CloseChecks,
-		"close-checks",
-		"",
-		"`how` to close open checks: cancel their runs, wait for them, or no",
-	)
+	flags.StringVar(&u.CloseChecks, "close-checks", "",
+		"`how` to close open checks: cancel their runs, wait for them, or no")
 	flags.Lookup("close-checks").NoOptDefVal = uninstall.Cancel
 	flags.BoolVar(&u.Repositories, "delete-repositories", false, "also delete all Repositories and their kind")
 	flags.DurationVar(&u.Timeout, "timeout", closeTimeout, "how long to wait for checks, and for pods")

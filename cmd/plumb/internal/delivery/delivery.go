@@ -93,11 +93,8 @@ func (d Delivery) service() (provider.Provider, error) {
 // delivery's.
 func (d Delivery) unusable(service string, err error) error {
 	if !d.Recorded {
-		return fmt.Errorf(
-			"no event of %s has these names: %w (from --url, --sender, the branches or the remote)",
-			cmp.Or(title(service), service),
-			err,
-		)
+		return fmt.Errorf("no event of %s has these names: %w (from --url, --sender, the branches or the remote)",
+			cmp.Or(title(service), service), err)
 	}
 	if strings.HasPrefix(fault.Of(err).Message, "the delivery's body is not JSON") {
 		return errors.New(
@@ -105,16 +102,11 @@ func (d Delivery) unusable(service string, err error) error {
 		)
 	}
 	if d.Header.Get(d.keyHeader()) == "" && d.keyHeader() == githubKey {
-		return fmt.Errorf(
-			"the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery",
-			githubKey,
-		)
+		return fmt.Errorf("the headers lack %s, the key of the delivery: copy it too, or make one up with --delivery",
+			githubKey)
 	}
-	return fmt.Errorf(
-		"the payload and the headers are not those of one delivery of %s: %w",
-		cmp.Or(title(service), service),
-		err,
-	)
+	return fmt.Errorf("the payload and the headers are not those of one delivery of %s: %w",
+		cmp.Or(title(service), service), err)
 }
 
 // title is how people write a service's name.
@@ -127,11 +119,8 @@ func title(service string) string {
 func For(named, host string) (string, error) {
 	switch {
 	case named != "" && !slices.Contains(Names(), named):
-		return "", fmt.Errorf(
-			"%q is no Git service that Plumbline serves: say --provider %s",
-			named,
-			strings.Join(Names(), " or --provider "),
-		)
+		return "", fmt.Errorf("%q is no Git service that Plumbline serves: say --provider %s",
+			named, strings.Join(Names(), " or --provider "))
 	case named != "":
 		return named, nil
 	case strings.Contains(strings.ToLower(host), gitlab.Name):

@@ -58,9 +58,7 @@ func (f Flags) Connect() (*Cluster, error) {
 	cfg, err := loaded.ClientConfig()
 	if err != nil {
 		if clientcmd.IsEmptyConfig(err) {
-			return nil, errors.New(
-				"the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG",
-			)
+			return nil, errors.New("the kubeconfig names no cluster: say with --kubeconfig which file does, or set KUBECONFIG")
 		}
 		return nil, fmt.Errorf("the kubeconfig names no cluster: %w", err)
 	}

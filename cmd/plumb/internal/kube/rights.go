@@ -46,9 +46,7 @@ type Polling struct{ Every, Timeout time.Duration }
 // Until calls done until it returns true or the time is over. An API server that does not respond,
 // or cannot for now, is called again; say then reports its error once.
 func (p Polling) Until(
-	ctx context.Context,
-	say func(format string, args ...any),
-	done wait.ConditionWithContextFunc,
+	ctx context.Context, say func(format string, args ...any), done wait.ConditionWithContextFunc,
 ) error {
 	said := ""
 	return wait.PollUntilContextTimeout(ctx, p.Every, p.Timeout, true, func(ctx context.Context) (bool, error) {

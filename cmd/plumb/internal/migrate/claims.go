@@ -52,7 +52,10 @@ func (n *Namespaces) moved(claims map[string]*v1alpha1.RepositoryClaim, reposito
 	if _, err := v1alpha1.CanonicalURL(repository.Spec.URL); err != nil {
 		return "is not served: its spec.url is not valid"
 	}
+	url := repository.Status.GetCondition(pacv1alpha1.RepositoryURL)
 	switch {
+	case !n.Back && claim == nil && url.IsFalse() && url.Reason == "Claimed": // by one that stays at PaC
+		return "is not served: " + url.Message
 	case n.Back && own, !n.Back && claim == nil:
 		return ""
 	case n.Back:

@@ -216,6 +216,24 @@ func TestNamespaceKeepsAnotherMove(t *testing.T) {
 	}
 }
 
+func TestNamespaceSaysThatPaCKeepsAURL(t *testing.T) {
+	kept := app("team-a")
+	kept.Status.Conditions = append(kept.Status.Conditions, apis.Condition{
+		Type:    pacv1alpha1.RepositoryURL,
+		Status:  corev1.ConditionFalse,
+		Reason:  "Claimed",
+		Message: "it belongs to team-b/app",
+	})
+	e := newMoving(t, kept)
+	e.own.PrependReactor("list", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &v1alpha1.RepositoryClaimList{}, nil
+	})
+	if err := e.move(forward, "team-a"); err != nil {
+		t.Fatal(err)
+	}
+	e.says("Repository team-a/app is not served: it belongs to team-b/app")
+}
+
 func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	second, refused := app("team-a"), repository("team-a", "refused", "https://git.example.com/acme/refused")
 	second.Name = "second"

@@ -176,21 +176,21 @@ func (m *Migration) object(
 func (m *Migration) objects(
 	ctx context.Context, of schema.GroupVersionResource,
 ) (all []unstructured.Unstructured, err error) {
-	const page = 500
-	options := metav1.ListOptions{Limit: page}
-	for {
+	err = kube.Pages(metav1.ListOptions{}, func(options metav1.ListOptions) (string, error) {
 		list, err := m.Cluster.Dynamic.Resource(of).List(ctx, options)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
 		if err != nil {
-			return nil, kube.Failed("listing "+of.Resource, err)
+			return "", err
 		}
 		all = append(all, list.Items...)
-		if options.Continue = list.GetContinue(); options.Continue == "" {
-			return all, nil
-		}
+		return list.GetContinue(), nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, kube.Failed("listing "+of.Resource, err)
+	}
+	return all, nil
 }
 
 // release removes owner references of the operator from the definition. On the way back those of

@@ -213,7 +213,7 @@ func (o *Operator) namesFree(ctx context.Context, namespace string) error {
 	if service.Labels["app.kubernetes.io/part-of"] != "plumbline" {
 		return nil
 	}
-	return fmt.Errorf("Service %[1]s/%[2]s is an alias that leads to Plumbline: with Helm, set pipelinesAsCode.service.enabled "+
+	return fmt.Errorf("the Service %[1]s/%[2]s is an alias that leads to Plumbline: with Helm, set pipelinesAsCode.service.enabled "+
 		"and pipelinesAsCode.info.enabled to false. Otherwise: kubectl -n %[1]s delete service/%[2]s configmap/pipelines-as-code-info",
 		namespace, pac.ControllerName)
 }

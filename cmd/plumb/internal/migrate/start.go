@@ -138,8 +138,7 @@ func (s *Start) installed(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf(
 				"the Deployment %s/%s does not exist: install Plumbline first, or name its namespace with --system-namespace",
-				s.Namespace,
-				component,
+				s.Namespace, component,
 			)
 		}
 		if err != nil {
@@ -157,11 +156,8 @@ func (s *Start) keys(cm *corev1.ConfigMap, copied map[string]*string) (map[strin
 	switch {
 	case set != "" && set != s.URL:
 		return nil, fmt.Errorf(
-			"%s has %s: %q, but Pipelines-as-Code listens on %s: correct the key, or give its value with --pac-url",
-			what,
-			keyPaC,
-			set,
-			s.URL,
+			"%s has %s: %q, but Pipelines-as-Code listens on %s: correct the key, or give its value with --pac-url", what,
+			keyPaC, set, s.URL,
 		)
 	case set != "" && served == "":
 		return nil, fmt.Errorf("%s has %s and an empty %s, so Plumbline serves every namespace: set %s to %q",

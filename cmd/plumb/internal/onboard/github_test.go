@@ -82,6 +82,25 @@ func TestWebhookAddAtGitHub(t *testing.T) {
 	}
 }
 
+func TestCreateStoresTheTokenThatGitHubAccepts(t *testing.T) {
+	h := newHub(t)
+	h.forge.CreateRepo("acme", "new", forge.RepoOptions{})
+	token := h.forge.CreateToken(forge.NewToken{Repo: "acme/new"})
+	r := &Repository{Namespace: team, URL: h.forge.URL() + "/acme/new", Token: token}
+	h.must(r.Create(t.Context(), h.cluster, h.say))
+	made, err := h.cluster.Own.PipelinesascodeV1alpha1().Repositories(team).Get(t.Context(), "new", metav1.GetOptions{})
+	h.must(err)
+	git := made.Spec.GitProvider
+	if git.Type != "github" || git.Secret.Name != "new-github" || git.WebhookSecret.Name != "new-github" {
+		t.Errorf("git_provider is %+v", git)
+	}
+	secret, err := h.kube.CoreV1().Secrets(team).Get(t.Context(), "new-github", metav1.GetOptions{})
+	h.must(err)
+	if string(secret.Data["provider.token"]) != token || len(secret.Data["webhook.secret"]) != 64 {
+		t.Error("the Secret does not have both values")
+	}
+}
+
 func TestUpdateTokenStoresWhatGitHubAccepts(t *testing.T) {
 	h := newHub(t)
 	old, of := h.value("provider.token"), metav1.ObjectMeta{Namespace: team, Name: "app"}

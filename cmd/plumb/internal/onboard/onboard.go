@@ -110,10 +110,8 @@ func (r *Repository) createObject(
 	}
 	if !v1alpha1.SameURL(known.Spec.URL, object.Spec.URL) ||
 		!reflect.DeepEqual(known.Spec.GitProvider, object.Spec.GitProvider) {
-		return fmt.Errorf(
-			"%s exists with another url or git_provider: choose another name, or change it with kubectl edit",
-			what,
-		)
+		return fmt.Errorf("%s exists with another url or git_provider: choose another name, or change it with kubectl edit",
+			what)
 	}
 	say("%s exists already and stays", what)
 	return nil

@@ -117,11 +117,8 @@ func (s *secretValues) create(
 	case knownToken != token:
 		return fmt.Errorf("%s exists with another token: replace it with plumb webhook update-token, or delete the Secret", s)
 	case webhook != "" && knownWebhook != webhook:
-		return fmt.Errorf(
-			"%s exists with another key %s: change it with kubectl edit, or delete the Secret",
-			s,
-			s.webhook.key,
-		)
+		return fmt.Errorf("%s exists with another key %s: change it with kubectl edit, or delete the Secret",
+			s, s.webhook.key)
 	}
 	say("%s exists already and stays", s)
 	return nil

@@ -199,9 +199,7 @@ func onGitHub(base string, p v1alpha1.Project, c provider.Credentials) (*remote,
 
 // find returns a Repository that names a token, and its Secret.
 func find(
-	ctx context.Context,
-	c *kube.Cluster,
-	namespace, name string,
+	ctx context.Context, c *kube.Cluster, namespace, name string,
 ) (*pacv1alpha1.Repository, *secretValues, error) {
 	what := fmt.Sprintf("Repository %s/%s", namespace, name)
 	repository, err := c.Own.PipelinesascodeV1alpha1().Repositories(namespace).Get(ctx, name, metav1.GetOptions{})

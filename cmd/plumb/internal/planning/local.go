@@ -114,8 +114,7 @@ func (l *local) DefaultBranch(ctx context.Context) (string, error) {
 	sha, found := l.Tree.Tip(ctx, name)
 	if !found {
 		return "", fmt.Errorf(
-			"the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it",
-			name,
+			"the Repository takes the definitions from the default branch, and the clone has no branch %s: git fetch it", name,
 		)
 	}
 	l.elsewhere = true
@@ -170,10 +169,8 @@ func (l *local) changed(ctx context.Context, event *v1alpha1.GitEventSpec) (git.
 	case l.Request.Changed != nil:
 		return *l.Request.Changed, nil
 	case l.At == worktree.OnDisk && l.Delivery.Recorded && event.Comment == nil:
-		return git.Changes{}, fmt.Errorf(
-			"the clone has no commit %s: git fetch it, or say with --changed which files differ",
-			event.SHA,
-		)
+		return git.Changes{}, fmt.Errorf("the clone has no commit %s: git fetch it, or say with --changed which files differ",
+			event.SHA)
 	case event.PullRequest != nil:
 		return l.Tree.SinceBase(ctx, event.BaseRef, l.At)
 	case event.Before == "":
@@ -292,9 +289,6 @@ func (l *local) payload(context.Context) ([]byte, error) {
 }
 
 func secretNotRead(namespace string, ref template.SecretRef) error {
-	return unknown(
-		"it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)",
-		namespace,
-		ref.Name,
-	)
+	return unknown("it depends on secret %s/%s, which is not read (--from-cluster reads it, --param sets the param)",
+		namespace, ref.Name)
 }

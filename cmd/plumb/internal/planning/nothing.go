@@ -32,10 +32,8 @@ func (l *local) nothingIn(ctx context.Context, dir string) error {
 			dir, root, dir)
 	}
 	return nothingf(
-		"there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one",
-		dir,
-		root,
-		dir,
+		"there is no %s in %s: create %s/build.yaml with a PipelineRun, or run plumb in the working tree that has one", dir,
+		root, dir,
 	)
 }
 

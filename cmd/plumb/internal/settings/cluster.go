@@ -94,8 +94,7 @@ func (c *clients) readConfig(ctx context.Context, s *Settings) error {
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf(
 			"--from-cluster: there is no %s in %s: say with --system-namespace where Plumbline is installed, or give the ConfigMap with --config",
-			what,
-			c.host,
+			what, c.host,
 		)
 	case err != nil:
 		return c.failed(what, "give it with --config", err)
@@ -110,11 +109,8 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 	list, err := c.own.PipelinesascodeV1alpha1().Repositories(c.Namespace).List(ctx, metav1.ListOptions{})
 	where := cmp.Or(c.Namespace, "all namespaces")
 	if err != nil {
-		return nil, c.failed(
-			"the Repositories of "+where,
-			"name its namespace with --namespace, or give it with --repository",
-			err,
-		)
+		return nil, c.failed("the Repositories of "+where,
+			"name its namespace with --namespace, or give it with --repository", err)
 	}
 	var found, ready []*pacv1alpha1.Repository
 	for i := range list.Items {
@@ -134,9 +130,7 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 		return ready[0], nil
 	case len(found) == 0:
 		return nil, fmt.Errorf(
-			"--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository",
-			where,
-			c.host,
+			"--from-cluster: no Repository in %s of %s has the URL %s: create one, or give it with --repository", where, c.host,
 			url,
 		)
 	}
@@ -144,11 +138,8 @@ func (c *clients) repository(ctx context.Context, url string) (*pacv1alpha1.Repo
 	for _, repository := range found {
 		names = append(names, repository.Namespace+"/"+repository.Name)
 	}
-	return nil, fmt.Errorf(
-		"--from-cluster: the URL %s has several Repositories (%s): choose one with --namespace",
-		url,
-		strings.Join(names, ", "),
-	)
+	return nil, fmt.Errorf("--from-cluster: the URL %s has several Repositories (%s): choose one with --namespace", url,
+		strings.Join(names, ", "))
 }
 
 // global returns the global Repository, nil when there is none.
@@ -171,23 +162,13 @@ func (c *clients) secret(namespace string) func(context.Context, template.Secret
 	return func(ctx context.Context, ref template.SecretRef) (string, error) {
 		secret, err := c.kube.CoreV1().Secrets(namespace).Get(ctx, ref.Name, metav1.GetOptions{})
 		if err != nil {
-			return "", fault.Operatorf(
-				fault.ReasonSecretMissing,
-				"a custom param needs secret %s/%s, which cannot be read: %w",
-				namespace,
-				ref.Name,
-				err,
-			)
+			return "", fault.Operatorf(fault.ReasonSecretMissing, "a custom param needs secret %s/%s, which cannot be read: %w",
+				namespace, ref.Name, err)
 		}
 		value, found := secret.Data[ref.Key]
 		if !found {
-			return "", fault.Operatorf(
-				fault.ReasonSecretMissing,
-				"a custom param needs the key %s of secret %s/%s, which has no such key",
-				ref.Key,
-				namespace,
-				ref.Name,
-			)
+			return "", fault.Operatorf(fault.ReasonSecretMissing,
+				"a custom param needs the key %s of secret %s/%s, which has no such key", ref.Key, namespace, ref.Name)
 		}
 		return string(value), nil
 	}

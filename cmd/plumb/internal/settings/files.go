@@ -30,11 +30,8 @@ func (s *Settings) readRepository(data []byte, namespace string) error {
 		return errors.New("--repository: metadata.name is empty: give the Repository the name it has in the cluster")
 	}
 	if namespace != "" && repository.Namespace != "" && repository.Namespace != namespace {
-		return fmt.Errorf(
-			"--repository: it is in the namespace %s, and --namespace says %s: leave one of them out",
-			repository.Namespace,
-			namespace,
-		)
+		return fmt.Errorf("--repository: it is in the namespace %s, and --namespace says %s: leave one of them out",
+			repository.Namespace, namespace)
 	}
 	repository.Namespace = cmp.Or(repository.Namespace, namespace, defaultNamespace)
 	s.Repository = repository
@@ -70,12 +67,8 @@ func readObject(data []byte, want metav1.TypeMeta, into runtime.Object) error {
 	}
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(want.GroupVersionKind(), into)
-	decoder := json.NewSerializerWithOptions(
-		json.DefaultMetaFactory,
-		scheme,
-		scheme,
-		json.SerializerOptions{Yaml: true, Strict: true},
-	)
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme, scheme,
+		json.SerializerOptions{Yaml: true, Strict: true})
 	if _, _, err := decoder.Decode(data, nil, into); err != nil {
 		return fmt.Errorf("this is not a %s: %s", want.Kind, readable(err))
 	}

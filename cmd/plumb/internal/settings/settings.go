@@ -99,10 +99,8 @@ func (s *Settings) Override(params []string) error {
 		}
 		var kept []pacv1alpha1.Params
 		if s.Repository.Spec.Params != nil {
-			kept = slices.DeleteFunc(
-				slices.Clone(*s.Repository.Spec.Params),
-				func(p pacv1alpha1.Params) bool { return p.Name == name },
-			)
+			kept = slices.DeleteFunc(slices.Clone(*s.Repository.Spec.Params),
+				func(p pacv1alpha1.Params) bool { return p.Name == name })
 		}
 		kept = append(kept, pacv1alpha1.Params{Name: name, Value: value})
 		s.Repository.Spec.Params = &kept

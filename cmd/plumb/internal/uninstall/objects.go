@@ -211,8 +211,7 @@ func (u *Uninstaller) delete(ctx context.Context, o object) error {
 // others returns the namespaces of other installations in the cluster.
 func (u *Uninstaller) others(ctx context.Context) ([]string, error) {
 	selector := "app.kubernetes.io/name=" + string(preflight.Controller)
-	list, err := u.Cluster.Kube.AppsV1().
-		Deployments(metav1.NamespaceAll).
+	list, err := u.Cluster.Kube.AppsV1().Deployments(metav1.NamespaceAll).
 		List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, kube.Failed("looking for other installations", err)

@@ -99,17 +99,12 @@ func (u *Uninstaller) describe(pending []Pending, objects []object, release stri
 				settled = append(settled, p)
 			}
 		}
-		u.list(
-			"Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
-			settled,
-		)
+		u.list("Checks that stay open in any case: they wait for an approval, or the Git service refused their results",
+			settled)
 	}
 	if release != "" {
-		u.say(
-			"Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
-			u.Namespace,
-			release,
-		)
+		u.say("Helm has installed this: after the checks, plumb leaves the rest to helm -n %s uninstall %s",
+			u.Namespace, release)
 		return
 	}
 	u.say("Deleted, in this order:")

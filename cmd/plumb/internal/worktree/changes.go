@@ -31,8 +31,7 @@ func (t *Tree) SinceBase(ctx context.Context, base, to string) (git.Changes, err
 	tip, found := t.Tip(ctx, base)
 	if !found {
 		return git.Changes{}, fmt.Errorf(
-			"the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ",
-			base,
+			"the clone has no branch %s to compare with: git fetch it, or say with --changed which files differ", base,
 		)
 	}
 	head := to
@@ -186,10 +185,8 @@ func (t *Tree) copyIndex(ctx context.Context) (string, error) {
 // noHistory says why Git cannot compare, and what to do.
 func (t *Tree) noHistory(ctx context.Context, what string) error {
 	if t.shallow(ctx) {
-		return fmt.Errorf(
-			"%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ",
-			what,
-		)
+		return fmt.Errorf("%s, because the clone is shallow: git fetch --unshallow, or say with --changed which files differ",
+			what)
 	}
 	return fmt.Errorf("%s: the two have no commit in common here; say with --changed which files differ", what)
 }

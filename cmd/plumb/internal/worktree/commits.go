@@ -68,14 +68,8 @@ func (t *Tree) Published(ctx context.Context, branch string) (sha string, found 
 	if err != nil {
 		return "", false
 	}
-	sha, err = t.git(
-		ctx,
-		"rev-parse",
-		"--verify",
-		"--quiet",
-		"--end-of-options",
-		"refs/remotes/"+remote+"/"+branch+"^{commit}",
-	)
+	sha, err = t.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options",
+		"refs/remotes/"+remote+"/"+branch+"^{commit}")
 	return strings.TrimSpace(sha), err == nil
 }
 

@@ -36,11 +36,8 @@ func (t *Tree) remote(ctx context.Context) (string, error) {
 	case len(names) == 0:
 		return "", errNoRemote
 	}
-	return "", fmt.Errorf(
-		"the repository has the remotes %s and none called %s: say with --url which one is meant",
-		strings.Join(names, ", "),
-		origin,
-	)
+	return "", fmt.Errorf("the repository has the remotes %s and none called %s: say with --url which one is meant",
+		strings.Join(names, ", "), origin)
 }
 
 // URL returns the web URL of the repository that the remote is.
@@ -56,8 +53,7 @@ func (t *Tree) URL(ctx context.Context) (string, error) {
 	web, err := WebURL(strings.TrimSpace(address))
 	if err != nil {
 		return "", fmt.Errorf(
-			"the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name",
-			remote,
+			"the remote %s %w: say with --url where the repository is shown, e.g. --url https://github.com/owner/name", remote,
 			err,
 		)
 	}

@@ -42,8 +42,7 @@ func Open(ctx context.Context, dir string) (*Tree, error) {
 	t.Root = filepath.FromSlash(strings.TrimSuffix(root, "\n"))
 	if _, err := t.git(ctx, "rev-parse", "--verify", "--quiet", "HEAD"); err != nil {
 		return nil, fmt.Errorf(
-			"the repository at %s has no commit yet: make one, then there is something that an event can be about",
-			t.Root,
+			"the repository at %s has no commit yet: make one, then there is something that an event can be about", t.Root,
 		)
 	}
 	head, err := t.Commit(ctx, "HEAD")

@@ -102,12 +102,8 @@ func ServiceOf(own, global *Repository) (Service, error) {
 		URL:           merged.URL,
 		RepositoryURL: source.Spec.URL,
 		User:          merged.User,
-		Token: keyOf(
-			merged.Secret,
-			source.Namespace,
-			defaultTokenKey,
-		),
-		Webhook: keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
+		Token:         keyOf(merged.Secret, source.Namespace, defaultTokenKey),
+		Webhook:       keyOf(merged.WebhookSecret, source.Namespace, defaultWebhookKey),
 	}, nil
 }
 

@@ -48,19 +48,8 @@ func (s *Settings) withGlobal(g *Settings) *Settings {
 	}
 	s.UntrustedServiceAccount = cmp.Or(s.UntrustedServiceAccount, g.UntrustedServiceAccount)
 	s.GitOpsCommandPrefix, s.TestAny = cmp.Or(s.GitOpsCommandPrefix, g.GitOpsCommandPrefix), cmp.Or(s.TestAny, g.TestAny)
-	s.Policy, s.Github, s.Forgejo, s.AIAnalysis = cmp.Or(
-		s.Policy,
-		g.Policy,
-	), cmp.Or(
-		s.Github,
-		g.Github,
-	), cmp.Or(
-		s.Forgejo,
-		g.Forgejo,
-	), cmp.Or(
-		s.AIAnalysis,
-		g.AIAnalysis,
-	)
+	s.Policy, s.Github = cmp.Or(s.Policy, g.Policy), cmp.Or(s.Github, g.Github)
+	s.Forgejo, s.AIAnalysis = cmp.Or(s.Forgejo, g.Forgejo), cmp.Or(s.AIAnalysis, g.AIAnalysis)
 	if len(s.GithubAppTokenScopeRepos) == 0 {
 		s.GithubAppTokenScopeRepos = g.GithubAppTokenScopeRepos
 	}

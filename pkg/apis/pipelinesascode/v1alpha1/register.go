@@ -19,11 +19,6 @@ var (
 	AddToScheme = schemeBuilder.AddToScheme
 )
 
-// Kind qualifies a kind of this group.
-func Kind(kind string) schema.GroupKind {
-	return SchemeGroupVersion.WithKind(kind).GroupKind()
-}
-
 // Resource qualifies a resource of this group.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()

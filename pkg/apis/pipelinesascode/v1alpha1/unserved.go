@@ -35,14 +35,7 @@ func (s *RepositorySpec) IgnoredFields() []string {
 		set["settings.run_token_permissions ("+why+")"] = len(s.Settings.RunTokenPermissions) > 0
 		set["settings.github_app_token_scope_repos ("+why+")"] = len(s.Settings.GithubAppTokenScopeRepos) > 0
 	}
-	var all []string
-	for field, isSet := range set {
-		if isSet {
-			all = append(all, field)
-		}
-	}
-	slices.Sort(all)
-	return all
+	return thoseSet(set)
 }
 
 // FixedToken says why no setting changes what the tokens of runs may do: they are not minted. It is
@@ -70,4 +63,34 @@ func (s *Settings) ignoredFields(set map[string]bool) {
 	if s.Gitlab != nil {
 		set[fieldTokenRotation] = s.Gitlab.TokenAutoRotation != nil && *s.Gitlab.TokenAutoRotation
 	}
+}
+
+// OwnFields lists the fields that are set and that Pipelines-as-Code does not have, as paths below
+// spec.
+func (s *RepositorySpec) OwnFields() []string {
+	set := map[string]bool{"params.untrusted": s.Params != nil &&
+		slices.ContainsFunc(*s.Params, func(p Params) bool { return p.Untrusted })}
+	if own := s.Settings; own != nil {
+		set["settings.queue_priority"] = own.QueuePriority != ""
+		set["settings.run_ceiling"] = own.RunCeiling != nil
+		set["settings.run_token_permissions"] = len(own.RunTokenPermissions) > 0
+		set["settings.status_check"] = own.StatusCheck != nil
+		set["settings.test_any"] = own.TestAny != nil
+		set["settings.trusted"] = len(own.Trusted) > 0
+		set["settings.unmatched"] = own.Unmatched != ""
+		set["settings.untrusted_service_account"] = own.UntrustedServiceAccount != ""
+	}
+	return thoseSet(set)
+}
+
+// thoseSet returns the fields that are set, sorted.
+func thoseSet(set map[string]bool) []string {
+	var all []string
+	for field, isSet := range set {
+		if isSet {
+			all = append(all, field)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

@@ -4,6 +4,8 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +66,44 @@ func TestRestricts(t *testing.T) {
 		if slices.ContainsFunc(spec.IgnoredFields(), func(field string) bool { return strings.Contains(field, "policy") }) {
 			t.Errorf("%s: what denies is acted on", text)
 		}
+	}
+}
+
+// Each setting that Pipelines-as-Code does not have is an own field when it is set, and no other
+// is.
+func TestOwnFields(t *testing.T) {
+	data, err := os.ReadFile("testdata/pac-fields.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := strings.Fields(string(data))
+	var want []string
+	var spec RepositorySpec
+	settings := reflect.New(reflect.TypeFor[Settings]()).Elem()
+	for i := range settings.NumField() {
+		name, _, _ := strings.Cut(settings.Type().Field(i).Tag.Get("json"), ",")
+		if !slices.Contains(theirs, "spec.settings."+name) {
+			want = append(want, "settings."+name)
+		}
+		switch field := settings.Field(i); field.Kind() {
+		case reflect.Pointer:
+			field.Set(reflect.New(field.Type().Elem()))
+		case reflect.Slice:
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		case reflect.Map:
+			field.Set(reflect.ValueOf(map[string]PermissionLevel{"issues": "read"}))
+		default:
+			field.SetString("x")
+		}
+	}
+	set := settings.Interface().(Settings)
+	spec.Settings, spec.Params = &set, &[]Params{{Name: "other"}, {Name: "x", Untrusted: true}}
+	want = append(want, "params.untrusted")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, spec.OwnFields()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if own := (&RepositorySpec{Params: &[]Params{{Name: "x"}}, Settings: &Settings{}}).OwnFields(); own != nil {
+		t.Errorf("own fields of an empty spec: %q", own)
 	}
 }

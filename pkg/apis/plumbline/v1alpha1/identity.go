@@ -37,8 +37,7 @@ func ParseIdentity(text string) (ProjectIdentity, error) {
 	number, err2 := strconv.ParseInt(id, 10, 64)
 	if !found || err != nil || err2 != nil || ownerID < 0 || number <= 0 {
 		return ProjectIdentity{}, fmt.Errorf(
-			"%q is not the id of an account, a slash and the id of a repository, like \"17/4711\"",
-			text,
+			"%q is not the id of an account, a slash and the id of a repository, like \"17/4711\"", text,
 		)
 	}
 	return ProjectIdentity{ID: number, OwnerID: ownerID}, nil

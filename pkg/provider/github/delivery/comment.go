@@ -80,10 +80,8 @@ func (c *payloadRemark) check(sender *payloadUser) error {
 	case sender == nil:
 		return payload.Missing("sender")
 	}
-	return payload.Check(
-		payload.Text("comment.user.login", c.User.Login, payload.MaxLogin),
-		payload.Text("sender.login", sender.Login, payload.MaxLogin),
-	)
+	return payload.Check(payload.Text("comment.user.login", c.User.Login, payload.MaxLogin),
+		payload.Text("sender.login", sender.Login, payload.MaxLogin))
 }
 
 // silent returns why the comment starts nothing.

@@ -101,12 +101,8 @@ func projectHost(r *payloadRepository) (string, error) {
 		return "", payload.Missing("repository.html_url")
 	}
 	if !strings.EqualFold(u.Path, "/"+r.Owner.login()+"/"+r.Name) {
-		return "", fault.Invalidf(
-			reasonBadPayload,
-			"repository.html_url is not the page of repository %s/%s",
-			r.Owner.login(),
-			r.Name,
-		)
+		return "", fault.Invalidf(reasonBadPayload, "repository.html_url is not the page of repository %s/%s",
+			r.Owner.login(), r.Name)
 	}
 	return provider.Host(u), nil
 }

@@ -72,8 +72,7 @@ func (p *payloadPush) check() error {
 		return payload.Missing("sender")
 	}
 	if err := payload.Check(
-		payload.Text("ref", p.Ref, payload.MaxRef),
-		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
+		payload.Text("ref", p.Ref, payload.MaxRef), payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
 	); err != nil {
 		return err
 	}
@@ -105,10 +104,7 @@ func (p *payloadPush) describe(spec *v1alpha1.GitEventSpec) {
 	}
 	if c.ID == spec.SHA {
 		spec.Commit = &v1alpha1.Commit{
-			Title: text.FirstLine(
-				c.Message,
-				payload.MaxTitle,
-			),
+			Title:  text.FirstLine(c.Message, payload.MaxTitle),
 			URL:    text.Bytes(text.Clean(c.URL), payload.MaxURL),
 			SkipCI: provider.SkipsCI(c.Message),
 		}
@@ -143,10 +139,8 @@ func decodePullRequest(body []byte) (*v1alpha1.GitEventSpec, error) {
 		Draft: pr.Draft,
 	}
 	if pr.Head.Repo != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = pr.Head.Repo.ID, text.Bytes(
-			text.Clean(pr.Head.Repo.HTMLURL),
-			payload.MaxURL,
-		)
+		spec.PullRequest.HeadProjectID = pr.Head.Repo.ID
+		spec.HeadURL = text.Bytes(text.Clean(pr.Head.Repo.HTMLURL), payload.MaxURL)
 	}
 	spec.PullRequest.Labels = labels(pr.Labels)
 	if provider.IsSHA(p.Before) {
@@ -172,16 +166,10 @@ func (p *payloadPullRequest) check() error {
 	case pr.State == "closed" && p.Action != actionClosed: // a closed one can still get a label
 		return fault.Ignoredf(reasonPullRequestClosed, "what happens to a pull request that is not open starts nothing")
 	}
-	return payload.Check(
-		payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
+	return payload.Check(payload.Text("pull_request.user.login", pr.User.Login, payload.MaxLogin),
 		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
-		payload.Text(
-			"pull_request.head.ref",
-			pr.Head.Ref,
-			payload.MaxRef,
-		),
-		payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef),
-	)
+		payload.Text("pull_request.head.ref", pr.Head.Ref, payload.MaxRef),
+		payload.Text("pull_request.base.ref", pr.Base.Ref, payload.MaxRef))
 }
 
 // labels returns the names that an event stores.

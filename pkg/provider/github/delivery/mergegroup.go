@@ -83,9 +83,7 @@ func (p *payloadMergeGroup) check() error {
 	case p.Sender == nil:
 		return payload.Missing("sender")
 	}
-	return payload.Check(
-		payload.Text("merge_group.head_ref", group.HeadRef, payload.MaxRef),
+	return payload.Check(payload.Text("merge_group.head_ref", group.HeadRef, payload.MaxRef),
 		payload.Text("merge_group.base_ref", group.BaseRef, payload.MaxRef),
-		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin),
-	)
+		payload.Text("sender.login", p.Sender.Login, payload.MaxLogin))
 }

@@ -123,10 +123,7 @@ func (p *payloadRerun) ofSuite(spec *v1alpha1.GitEventSpec) error {
 
 // locate fills in the commit, and what GitHub says about where it is.
 func (p *payloadRerun) locate(
-	spec *v1alpha1.GitEventSpec,
-	sha string,
-	suite *payloadSuite,
-	pulls []payloadPullLink,
+	spec *v1alpha1.GitEventSpec, sha string, suite *payloadSuite, pulls []payloadPullLink,
 ) error {
 	if !provider.IsSHA(sha) {
 		return payload.Missing("head_sha")

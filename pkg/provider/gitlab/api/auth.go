@@ -75,10 +75,8 @@ func (a *authenticated) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+a.Token)
 	resp, err := a.base.RoundTrip(out)
 	if provider.StatusCode(err) == http.StatusUnauthorized {
-		err = provider.CredentialsRefused(
-			err,
-			"GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there",
-		)
+		err = provider.CredentialsRefused(err,
+			"GitLab refuses the token in "+a.From+": it expired or was revoked; put a new one there")
 	}
 	var header http.Header
 	if resp != nil {

@@ -25,9 +25,7 @@ const (
 // List reads all pages. A list that is too long, or an answer without a list, is an error: it does
 // not mean "none".
 func List[T any](
-	ctx context.Context,
-	what string,
-	read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error),
+	ctx context.Context, what string, read func(...gl.RequestOptionFunc) ([]T, *gl.Response, error),
 ) ([]T, error) {
 	ctx = provider.Pages(ctx)
 	all := []T{}
@@ -110,10 +108,7 @@ func NoAnswer(what string) error {
 
 // Get reads what go-gitlab has no complete type for.
 func Get[T any](
-	client *gl.Client,
-	path string,
-	opts any,
-	options ...gl.RequestOptionFunc,
+	client *gl.Client, path string, opts any, options ...gl.RequestOptionFunc,
 ) (answer T, resp *gl.Response, err error) {
 	req, err := client.NewRequest(http.MethodGet, path, opts, options)
 	if err != nil {

@@ -111,11 +111,8 @@ var botPattern = regexp.MustCompile(`^((project|group)_[0-9]+_bot|service_accoun
 func (p *payloadNote) silent() error {
 	switch {
 	case p.Attributes.Action != "" && p.Attributes.Action != "create": // versions before 16.11 have no action
-		return fault.Ignoredf(
-			reasonUnsupportedAction,
-			"comment action %q starts nothing",
-			text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName),
-		)
+		return fault.Ignoredf(reasonUnsupportedAction, "comment action %q starts nothing",
+			text.Bytes(text.Clean(p.Attributes.Action), payload.MaxName))
 	case p.Attributes.System || provider.IsOwnComment(*p.Attributes.Note) || botPattern.MatchString(p.User.Username):
 		return fault.Ignoredf(reasonBot, "the comment of a bot starts nothing")
 	case utf8.RuneCountInString(*p.Attributes.Note) > longestNote:

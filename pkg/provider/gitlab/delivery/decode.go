@@ -49,12 +49,8 @@ func (w Webhook) Decode(h http.Header, body []byte) (*v1alpha1.GitEventSpec, err
 func (p payloadCommon) base(kind string) (*v1alpha1.GitEventSpec, error) {
 	switch {
 	case p.Kind != kind:
-		return nil, fault.Invalidf(
-			reasonBadPayload,
-			"object_kind is %q where the delivery's event is about a %q",
-			p.Kind,
-			kind,
-		)
+		return nil, fault.Invalidf(reasonBadPayload, "object_kind is %q where the delivery's event is about a %q",
+			p.Kind, kind)
 	case p.Project == nil:
 		return nil, payload.Missing("project")
 	case p.Project.ID <= 0:

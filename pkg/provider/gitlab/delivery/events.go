@@ -68,10 +68,8 @@ func (p *payloadPush) head() string {
 
 // check returns a fault unless the push has what an event needs.
 func (p *payloadPush) check(prefix string) error {
-	err := payload.Check(
-		payload.Text("ref", p.Ref, payload.MaxRef),
-		payload.Text("user_username", p.Username, payload.MaxLogin),
-	)
+	err := payload.Check(payload.Text("ref", p.Ref, payload.MaxRef),
+		payload.Text("user_username", p.Username, payload.MaxLogin))
 	if err != nil {
 		return err
 	}
@@ -134,10 +132,8 @@ func (mr *payloadAttributes) describe(spec *v1alpha1.GitEventSpec, user *payload
 		Draft:    mr.Draft || mr.WorkInProgress,
 	}
 	if mr.Source != nil {
-		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(
-			text.Clean(mr.Source.WebURL),
-			payload.MaxURL,
-		)
+		spec.PullRequest.HeadProjectID, spec.HeadURL = mr.SourceProjectID, text.Bytes(text.Clean(mr.Source.WebURL),
+			payload.MaxURL)
 	}
 	for _, l := range labels[:min(len(labels), payload.MaxLabels)] {
 		spec.PullRequest.Labels = append(spec.PullRequest.Labels, text.Bytes(text.Clean(l.Title), payload.MaxName))
@@ -263,24 +259,15 @@ func (mr *payloadAttributes) check(at string, p payloadCommon, user *payloadUser
 	case user.Username != "" && !ValidName(user.Username):
 		return payload.Missing("user.username")
 	}
-	return payload.Check(
-		payload.Text("user.username", user.Username, payload.MaxLogin),
-		payload.Text(
-			at+".source_branch",
-			mr.SourceBranch,
-			payload.MaxRef,
-		),
-		payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef),
-	)
+	return payload.Check(payload.Text("user.username", user.Username, payload.MaxLogin),
+		payload.Text(at+".source_branch", mr.SourceBranch, payload.MaxRef),
+		payload.Text(at+".target_branch", mr.TargetBranch, payload.MaxRef))
 }
 
 // Commit returns a commit's description for people.
 func Commit(message, url string) *v1alpha1.Commit {
 	return &v1alpha1.Commit{
-		Title: text.FirstLine(
-			message,
-			payload.MaxTitle,
-		),
+		Title:  text.FirstLine(message, payload.MaxTitle),
 		URL:    text.Bytes(text.Clean(url), payload.MaxURL),
 		SkipCI: provider.SkipsCI(message),
 	}

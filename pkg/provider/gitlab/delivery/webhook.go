@@ -111,14 +111,6 @@ func deliveryKey(h http.Header, body []byte) (string, error) {
 
 // safeHeaders returns the headers that expressions may read.
 func safeHeaders(h http.Header) map[string]string {
-	return payload.Headers(
-		h,
-		headerEvent,
-		headerDelivery,
-		headerUUID,
-		headerHook,
-		headerInstance,
-		"User-Agent",
-		"Content-Type",
-	)
+	return payload.Headers(h, headerEvent, headerDelivery, headerUUID, headerHook, headerInstance, "User-Agent",
+		"Content-Type")
 }

@@ -45,12 +45,8 @@ func (l *Log) defaultBranch(ctx context.Context) ([]provider.Head, error) {
 	}
 	const what = "reading the default branch"
 	var branch gl.Branch
-	_, err := l.call(
-		http.MethodGet,
-		l.path+"/repository/branches/"+url.PathEscape(project.Branch),
-		&branch,
-		gl.WithContext(ctx),
-	)
+	_, err := l.call(http.MethodGet, l.path+"/repository/branches/"+url.PathEscape(project.Branch), &branch,
+		gl.WithContext(ctx))
 	switch {
 	case provider.StatusCode(err) == http.StatusNotFound:
 		return nil, nil

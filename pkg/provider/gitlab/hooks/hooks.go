@@ -115,10 +115,7 @@ type hookEvent struct {
 // Attempts implements provider.HookLog. If a page is too large to be read, it reads the attempts
 // one by one. An attempt that is too large alone is left out, because its content is unknown.
 func (l *Log) Attempts(
-	ctx context.Context,
-	hook int64,
-	failed bool,
-	page int,
+	ctx context.Context, hook int64, failed bool, page int,
 ) (attempts []provider.Attempt, more bool, err error) {
 	attempts, more, err = l.attempts(ctx, hook, failed, page, PerPage)
 	if !errors.Is(err, provider.ErrTooLarge) {
@@ -139,10 +136,7 @@ func (l *Log) Attempts(
 }
 
 func (l *Log) attempts(
-	ctx context.Context,
-	hook int64,
-	failed bool,
-	page, perPage int,
+	ctx context.Context, hook int64, failed bool, page, perPage int,
 ) ([]provider.Attempt, bool, error) {
 	const what = "listing the webhook's events"
 	wanted := url.Values{"per_page": {strconv.Itoa(perPage)}, "page": {strconv.Itoa(page)}}
@@ -150,13 +144,7 @@ func (l *Log) attempts(
 		wanted.Set("status", serverFailure)
 	}
 	var events []hookEvent
-	resp, err := l.call(
-		http.MethodGet,
-		l.hookPath(hook)+"/events",
-		&events,
-		gl.WithContext(ctx),
-		api.Query(wanted),
-	)
+	resp, err := l.call(http.MethodGet, l.hookPath(hook)+"/events", &events, gl.WithContext(ctx), api.Query(wanted))
 	if provider.StatusCode(err) == http.StatusNotFound {
 		return nil, false, fault.Ignoredf(reasonNoHookLog, "%s: this GitLab shows none; it does since 17.3", what)
 	}
@@ -204,12 +192,8 @@ func (l *Log) Resend(ctx context.Context, hook, attempt int64) (int, error) {
 	var answer struct {
 		Status int `json:"response_status"`
 	}
-	_, err := l.call(
-		http.MethodPost,
-		fmt.Sprintf("%s/events/%d/resend", l.hookPath(hook), attempt),
-		&answer,
-		gl.WithContext(ctx),
-	)
+	_, err := l.call(http.MethodPost, fmt.Sprintf("%s/events/%d/resend", l.hookPath(hook), attempt),
+		&answer, gl.WithContext(ctx))
 	switch code := provider.StatusCode(err); {
 	case code == http.StatusNotFound:
 		return 0, fault.Ignoredf(reasonDeliveryGone, "%s: GitLab no longer has it", what)

@@ -48,10 +48,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt) error {
 		attempt.Rotated(a.Waits.Of(v1alpha1.StepAnnotate) != nil, s.unpatched(a)),
 		proceed,
 		func(ctx context.Context, o object) error {
-			err := a.Waits.WithBackoff(
-				backoff.Step{Name: v1alpha1.StepAnnotate, Of: o.name, Version: o.digest},
-				func() error { return s.patchRun(ctx, o) },
-			)
+			err := a.Waits.WithBackoff(backoff.Step{Name: v1alpha1.StepAnnotate, Of: o.name, Version: o.digest},
+				func() error { return s.patchRun(ctx, o) })
 			switch {
 			case err == nil:
 				*o.patched = o.digest

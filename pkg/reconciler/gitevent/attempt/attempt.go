@@ -75,10 +75,7 @@ type State struct {
 
 // Start starts a reconcile of an event.
 func (s *State) Start(
-	ctx context.Context,
-	version *Version,
-	logins *credentials.Pool,
-	plan *plans.StoredPlan,
+	ctx context.Context, version *Version, logins *credentials.Pool, plan *plans.StoredPlan,
 ) *Attempt {
 	event := version.Event
 	event.GetConditionSet().Manage(&event.Status).InitializeConditions()

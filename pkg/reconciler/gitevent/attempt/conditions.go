@@ -15,11 +15,8 @@ func (a *Attempt) UpdateConditions() {
 	v1alpha1.Fit(&a.Event.Status)
 	a.mark(v1alpha1.GitEventPlanned, a.Decided(), v1alpha1.StepPlan)
 	a.mark(v1alpha1.GitEventCreated, a.Decided() && a.allCreated(), a.createWait())
-	a.mark(
-		v1alpha1.GitEventReported,
-		a.Planned() && a.Waits.Of(v1alpha1.StepReport) == nil && len(a.Outstanding()) == 0,
-		v1alpha1.StepReport,
-	)
+	a.mark(v1alpha1.GitEventReported, a.Planned() && a.Waits.Of(v1alpha1.StepReport) == nil && len(a.Outstanding()) == 0,
+		v1alpha1.StepReport)
 	if wait := a.Waits.Of(v1alpha1.StepAnnotate); wait != nil {
 		a.Event.MarkNotAnnotated(wait.Reason, wait.Message)
 	} else if a.Planned() {

@@ -45,12 +45,8 @@ func (a *Attempt) NewerCommit(ctx context.Context, step string) (string, error) 
 			[]string{fault.ReasonNotConfirmed, fault.ReasonConcurrencyLimit}, wait.Reason),
 	)
 	if left := git.Lag - a.Clock.Since(LearnedAt(a.Event)); sha != "" && left > 0 {
-		return "", fault.Throttledf(
-			fault.ReasonBusy,
-			min(left, askAgain),
-			"the Git service says that %s has taken its place, which may be outdated",
-			sha,
-		)
+		return "", fault.Throttledf(fault.ReasonBusy, min(left, askAgain),
+			"the Git service says that %s has taken its place, which may be outdated", sha)
 	}
 	return sha, err
 }

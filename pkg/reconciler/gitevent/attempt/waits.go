@@ -194,12 +194,8 @@ func (w *Waits) unhandled(step string, err error) error {
 	w.log.Errorw("A step left a refusal without an answer: a defect of Plumbline",
 		"step", step, "reason", f.Reason, "error", f.Message)
 	w.state.Metrics.Unhandled()
-	return fault.Operatorf(
-		fault.ReasonUnhandled,
-		"%s (%s), which Plumbline does not handle here: this is a defect of it, please report it",
-		f.Message,
-		f.Reason,
-	)
+	return fault.Operatorf(fault.ReasonUnhandled,
+		"%s (%s), which Plumbline does not handle here: this is a defect of it, please report it", f.Message, f.Reason)
 }
 
 // needsOperator notes that an operator has to act. A message about credentials is that of the

@@ -81,10 +81,8 @@ func stop(ctx context.Context, runs tektonv1.PipelineRunInterface, run *v1alpha1
 	if err == nil {
 		return patched, nil
 	}
-	refused := fault.FromKube(
-		fault.VerbPatch,
-		fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err),
-	)
+	refused := fault.FromKube(fault.VerbPatch,
+		fmt.Errorf("cancelling PipelineRun %s/%s: %w", run.Namespace, run.Name, err))
 	live, err := runs.Get(ctx, run.Name, metav1.GetOptions{})
 	switch {
 	case fault.Gone(err), err == nil && live.UID != run.UID: // the observe step finds out, when its watch reports it

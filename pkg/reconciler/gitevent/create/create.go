@@ -191,14 +191,8 @@ func (s *Step) early(run *v1alpha1.Run, now time.Time) error {
 	if left <= 0 {
 		return nil
 	}
-	return fault.Throttledf(
-		attempt.ReasonAttemptFailed,
-		left,
-		"attempt %d, PipelineRun %s, failed because of the cluster: %s",
-		run.Attempt()-1,
-		last.Name,
-		last.Cause,
-	)
+	return fault.Throttledf(attempt.ReasonAttemptFailed, left,
+		"attempt %d, PipelineRun %s, failed because of the cluster: %s", run.Attempt()-1, last.Name, last.Cause)
 }
 
 // unlessGone ends the wait for a namespace that was deleted together with the Repository.

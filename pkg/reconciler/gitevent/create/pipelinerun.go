@@ -51,13 +51,9 @@ func adopt(
 		return nil, unread("reading", manifest.Namespace, manifest.Name, err)
 	}
 	if !sameRun(found, manifest) {
-		return nil, fault.Operatorf(
-			reasonForeignPipelineRun,
-			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it",
-			manifest.Namespace,
-			manifest.Name,
-			plumbline.RunKeyAnnotation,
-		)
+		return nil, fault.Operatorf(reasonForeignPipelineRun,
+			"PipelineRun %s/%s exists and is not this event's (annotation %s differs): delete or rename it", manifest.Namespace,
+			manifest.Name, plumbline.RunKeyAnnotation)
 	}
 	return found, nil
 }

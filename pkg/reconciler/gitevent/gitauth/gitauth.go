@@ -95,10 +95,8 @@ func (s Secrets) there(ctx context.Context, a *attempt.Attempt, run *v1alpha1.Ru
 	if secret == nil || err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(
-		secret.OwnerReferences,
-		func(o metav1.OwnerReference) bool { return o.UID == repository.UID },
-	), nil
+	return slices.ContainsFunc(secret.OwnerReferences,
+		func(o metav1.OwnerReference) bool { return o.UID == repository.UID }), nil
 }
 
 // ask returns a secret. It sends a patch that changes nothing, which the API server answers without

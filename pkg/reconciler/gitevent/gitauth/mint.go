@@ -139,6 +139,20 @@ func (s Secrets) mayOf(
 	return granted, err
 }
 
+// Readable returns the other repositories whose files an event of the repository's own code may
+// refer to. The Repository is completed by the global one.
+func (s Secrets) Readable(
+	ctx context.Context,
+	a *attempt.Attempt,
+	repository *pacv1alpha1.Repository,
+	client *provider.Client,
+) ([]v1alpha1.Project, error) {
+	others, _, err := s.scope.Others(ctx, scope.Request{
+		Event: &a.Event.Spec, Repository: repository, Config: a.Config, Covered: client.Covered,
+	})
+	return others, err
+}
+
 // own returns the token if it was minted for the run, else "".
 func (g Grant) own() string {
 	if !g.token.Own {

@@ -52,47 +52,22 @@ func New() *Metrics {
 			"PipelineRuns that the cluster made fail and that another attempt replaces."),
 		panics:   counter(meter, "plumbline.gitevent.panics", "Reconciles that panicked."),
 		parkings: counter(meter, "plumbline.gitevent.parked", "Events given up because planning them panics."),
-		unrevoked: counter(
-			meter,
-			"plumbline.token.unrevoked",
-			"Tokens of runs that could not be revoked when their event settled; they end by themselves.",
-		),
-		full: counter(
-			meter,
-			"plumbline.memory.full",
-			"Attempts at events that were put off because others hold the memory for large ones.",
-		),
-		drops: counter(
-			meter,
-			"plumbline.report.dropped",
-			"Reports that were given up: nobody can be told how a run ended.",
-		),
-		unhandled: counter(
-			meter,
-			"plumbline.gitevent.unhandled",
-			"Refusals that a step left without an answer: defects of Plumbline.",
-		),
-		noTurn: counter(
-			meter,
-			"plumbline.gitevent.turns.refused",
-			"Attempts that found a share of the workers taken, by share.",
-		),
-		held: counter(
-			meter,
-			"plumbline.report.held",
-			"Attempts to report that a pull request waits for approval that were put off, because strangers cause many.",
-		),
+		unrevoked: counter(meter, "plumbline.token.unrevoked",
+			"Tokens of runs that could not be revoked when their event settled; they end by themselves."),
+		full: counter(meter, "plumbline.memory.full",
+			"Attempts at events that were put off because others hold the memory for large ones."),
+		drops: counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
+		unhandled: counter(meter, "plumbline.gitevent.unhandled",
+			"Refusals that a step left without an answer: defects of Plumbline."),
+		noTurn: counter(meter, "plumbline.gitevent.turns.refused",
+			"Attempts that found a share of the workers taken, by share."),
+		held: counter(meter, "plumbline.report.held",
+			"Attempts to report that a pull request waits for approval that were put off, because strangers cause many."),
 		settled: counter(meter, "plumbline.gitevent.settled", "Events settled, by disposition and reason."),
-		reached: seconds(
-			meter,
-			"plumbline.gitevent.reached",
-			"Time from a delivery's receipt until it was planned, created, a check of it first reported, settled.",
-		),
-		reportDelay: seconds(
-			meter,
-			"plumbline.report.delay",
-			"Time from the end of a PipelineRun until the Git service accepted it.",
-		),
+		reached: seconds(meter, "plumbline.gitevent.reached",
+			"Time from a delivery's receipt until it was planned, created, a check of it first reported, settled."),
+		reportDelay: seconds(meter, "plumbline.report.delay",
+			"Time from the end of a PipelineRun until the Git service accepted it."),
 	}
 	for _, c := range []metric.Int64Counter{
 		m.retried, m.panics, m.parkings, m.drops, m.unrevoked, m.unhandled, m.held, m.full,
@@ -161,10 +136,7 @@ func (m *Metrics) Dropped(ctx context.Context, n int) { m.drops.Add(ctx, int64(n
 
 // Recorded measures what a status that was just written has reached since the one before.
 func (m *Metrics) Recorded(
-	ctx context.Context,
-	before *v1alpha1.GitEventStatus,
-	event *v1alpha1.GitEvent,
-	now time.Time,
+	ctx context.Context, before *v1alpha1.GitEventStatus, event *v1alpha1.GitEvent, now time.Time,
 ) {
 	after := &event.Status
 	for step, condition := range map[string]apis.ConditionType{
@@ -182,21 +154,14 @@ func (m *Metrics) Recorded(
 	if after.Plan != nil {
 		reason = after.Plan.Reason
 	}
-	m.settled.Add(
-		ctx,
-		1,
-		metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)),
-	)
+	m.settled.Add(ctx, 1,
+		metric.WithAttributes(attribute.String("disposition", string(after.Disposition)), attribute.String("reason", reason)))
 }
 
 // Accepted measures a report that the Git service has just accepted; before is the record of what
 // it had accepted until then.
 func (m *Metrics) Accepted(
-	ctx context.Context,
-	event *v1alpha1.GitEvent,
-	before v1alpha1.Check,
-	check *status.Check,
-	now time.Time,
+	ctx context.Context, event *v1alpha1.GitEvent, before v1alpha1.Check, check *status.Check, now time.Time,
 ) {
 	if before.Accepted == "" {
 		m.reach(ctx, event, "reported", now)
@@ -213,11 +178,8 @@ func (m *Metrics) Accepted(
 }
 
 func (m *Metrics) reach(ctx context.Context, event *v1alpha1.GitEvent, step string, now time.Time) {
-	m.reached.Record(
-		ctx,
-		now.Sub(event.Spec.ReceivedAt.Time).Seconds(),
-		metric.WithAttributes(attribute.String("step", step)),
-	)
+	m.reached.Record(ctx, now.Sub(event.Spec.ReceivedAt.Time).Seconds(),
+		metric.WithAttributes(attribute.String("step", step)))
 }
 
 // Unrevoked counts tokens of runs that were left to expire.

@@ -252,9 +252,7 @@ func (s *Step) watched(in Input) bool {
 // whole returns all that a report says of a finished run. If the run is gone by now it has finished
 // as the cache says.
 func (s *Step) whole(
-	ctx context.Context,
-	run *v1alpha1.Run,
-	known *pipelinev1.PipelineRun,
+	ctx context.Context, run *v1alpha1.Run, known *pipelinev1.PipelineRun,
 ) (*pipelinev1.PipelineRun, error) {
 	if pipelineruns.Reportable(known) {
 		return known, nil

@@ -28,10 +28,7 @@ const limit = 10 * time.Second
 // refer to. If the cluster forbids reading them, the report has no table but a conclusion. Every
 // other error is a fault of reading.
 func readTaskRuns(
-	ctx context.Context,
-	tekton tektonv1.TektonV1Interface,
-	pods corev1client.PodsGetter,
-	run *v1alpha1.Run,
+	ctx context.Context, tekton tektonv1.TektonV1Interface, pods corev1client.PodsGetter, run *v1alpha1.Run,
 ) ([]*pipelinev1.TaskRun, diagnosis.Facts, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -56,9 +53,7 @@ const maxPods = 10
 // podsOf reads the Pods that say why a signal ended a step. Without the right to read Pods, which
 // is optional, such failures are unknown.
 func podsOf(
-	ctx context.Context,
-	pods corev1client.PodsGetter,
-	taskRuns []*pipelinev1.TaskRun,
+	ctx context.Context, pods corev1client.PodsGetter, taskRuns []*pipelinev1.TaskRun,
 ) (map[string]*corev1.PodStatus, error) {
 	found, reads := map[string]*corev1.PodStatus{}, 0
 	for _, taskRun := range taskRuns {
@@ -84,9 +79,7 @@ func podsOf(
 // factsOf looks up which Tasks that failed TaskRuns refer to exist, so that Tekton's guess about a
 // missing Task is repeated only if it is true.
 func factsOf(
-	ctx context.Context,
-	tekton tektonv1.TasksGetter,
-	taskRuns []*pipelinev1.TaskRun,
+	ctx context.Context, tekton tektonv1.TasksGetter, taskRuns []*pipelinev1.TaskRun,
 ) (diagnosis.Facts, error) {
 	facts := diagnosis.Facts{TaskExists: map[string]bool{}}
 	for _, taskRun := range taskRuns {

@@ -25,9 +25,7 @@ type conditions struct {
 // update changes one condition of a Repository with mark, which reports whether it has. No event
 // waits for that. A failed write is logged, and the next event that learns it writes it.
 func (c conditions) update(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	condition apis.ConditionType,
+	ctx context.Context, repository *pacv1alpha1.Repository, condition apis.ConditionType,
 	mark func(live *pacv1alpha1.Repository) (changed bool),
 ) (written bool) {
 	written, err := c.write(ctx, repository, condition, mark)
@@ -43,9 +41,7 @@ func (c conditions) update(
 
 // write reads the Repository live, because its settings may have changed.
 func (c conditions) write(
-	ctx context.Context,
-	repository *pacv1alpha1.Repository,
-	condition apis.ConditionType,
+	ctx context.Context, repository *pacv1alpha1.Repository, condition apis.ConditionType,
 	mark func(live *pacv1alpha1.Repository) (changed bool),
 ) (written bool, err error) {
 	all := c.repositories.Repositories(repository.Namespace)
@@ -60,10 +56,8 @@ func (c conditions) write(
 		return false, nil
 	}
 	if _, err := all.UpdateStatus(ctx, live, metav1.UpdateOptions{}); err != nil {
-		return false, fault.FromKube(
-			fault.VerbUpdate,
-			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err),
-		)
+		return false, fault.FromKube(fault.VerbUpdate,
+			fmt.Errorf("writing the status of Repository %s/%s: %w", live.Namespace, live.Name, err))
 	}
 	return true, nil
 }

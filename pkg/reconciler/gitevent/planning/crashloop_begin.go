@@ -41,11 +41,8 @@ func (s *Step) begin(ctx context.Context, a *attempt.Attempt) (end func(), err e
 	release := func() {}
 	if before > 0 {
 		if release = s.CrashLoop.Acquire(a); release == nil {
-			return nil, fault.Throttledf(
-				fault.ReasonBusy,
-				RetryAfter,
-				"another event that a controller may have died of is planned",
-			)
+			return nil, fault.Throttledf(fault.ReasonBusy, RetryAfter,
+				"another event that a controller may have died of is planned")
 		}
 	}
 	a.Event.Status.Begun = before + 1

@@ -33,10 +33,8 @@ func (s *Step) GiveUp(ctx context.Context, a *attempt.Attempt, wait *v1alpha1.Wa
 	if reason == fault.ReasonNotConfirmed { // nothing proves that it ever happened
 		return abandon(ctx, a, v1alpha1.DispositionIgnored, reason, message)
 	}
-	a.Waits.WarningEvent(
-		attempt.ReasonGivenUp,
-		fmt.Sprintf("given up after waiting without effect (%s): %s", reason, message),
-	)
+	a.Waits.WarningEvent(attempt.ReasonGivenUp,
+		fmt.Sprintf("given up after waiting without effect (%s): %s", reason, message))
 	if a.Planned() {
 		reason = attempt.ReasonGivenUp
 	}
@@ -89,12 +87,8 @@ func unlessMissing(ctx context.Context, a *attempt.Attempt, err error) error {
 // abandon ends the planning of an event that must not be planned further. Runs that exist go on.
 func abandon(ctx context.Context, a *attempt.Attempt, disposition v1alpha1.Disposition, reason, message string) error {
 	if !a.Planned() {
-		return writePlan(
-			ctx,
-			a,
-			disposition,
-			&v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message},
-		)
+		return writePlan(ctx, a, disposition,
+			&v1alpha1.Plan{HeadSHA: a.Event.Spec.SHA, Ref: refOf(&a.Event.Spec), Reason: reason, Message: message})
 	}
 	next := a.Event.Status.Plan.DeepCopy()
 	for i := range next.Decisions {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	tektonv1 "github.com/tektoncd/pipeline/pkg/client/clientset/versioned/typed/pipeline/v1"
 
@@ -35,11 +36,10 @@ type Step struct {
 	// Version is written to the version label of PipelineRuns.
 	Version string
 	Owners  Owners
-	// OwnAddresses reads web addresses for the repository's own code (plan.Sources has the
-	// contract).
-	OwnAddresses func(*attempt.Attempt, *pacv1alpha1.Repository, *provider.Client) interface {
-		FileAt(ctx context.Context, address string) ([]byte, error)
-	}
+	// Readable returns the other repositories whose files the repository's own code may refer to.
+	Readable func(
+		context.Context, *attempt.Attempt, *pacv1alpha1.Repository, *provider.Client,
+	) ([]v1alpha1.Project, error)
 	Metrics       *metrics.Metrics
 	Cancellations Closings
 	// NotFound is what the Git service did not show.
@@ -115,7 +115,9 @@ func (s *Step) plan(ctx context.Context, a *attempt.Attempt) error {
 	}
 	who := s.access(a, client)
 	sources := s.sources(a, client, who)
-	sources.OwnAddresses = s.OwnAddresses(a, repository, client)
+	sources.OwnAddresses = addresses{client, sync.OnceValues(func() ([]v1alpha1.Project, error) {
+		return s.Readable(ctx, a, repository, client)
+	})}
 	sources.Serves = func(ctx context.Context, event *v1alpha1.GitEventSpec) error {
 		return s.Owners.Serves(ctx, repository, event, client)
 	}

@@ -26,21 +26,35 @@ type answers struct {
 	a    *attempt.Attempt
 }
 
-// addresses reads web addresses with the event's credentials only.
-type addresses struct{ client *provider.Client }
+// addresses reads web addresses with the event's credentials, and with those of others. It calls
+// others, which may be nil, when the first address is read.
+type addresses struct {
+	client *provider.Client
+	others func() ([]v1alpha1.Project, error)
+}
 
 // FileAt implements references.Addresses.
 func (s addresses) FileAt(ctx context.Context, address string) ([]byte, error) {
-	return s.client.FileAt(ctx, address)
+	if s.others == nil {
+		return s.client.FileAt(ctx, address)
+	}
+	others, err := s.others()
+	if err != nil {
+		return nil, err
+	}
+	return s.client.FileAt(ctx, address, others...)
 }
 
 // sources returns the Git service, the cluster and the web as the plan needs them.
 func (s *Step) sources(a *attempt.Attempt, client *provider.Client, who *Access) plan.Sources {
 	q := answers{s, a}
 	return plan.Sources{
-		Source: client, History: client, Remote: plan.Remote{Addresses: addresses{client}, Web: s.Web, Missing: q.missing},
-		Access: who, Secret: q.secret,
-		Budget: plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
+		Source:  client,
+		History: client,
+		Remote:  plan.Remote{Addresses: addresses{client, nil}, Web: s.Web, Missing: q.missing},
+		Access:  who,
+		Secret:  q.secret,
+		Budget:  plan.Budget{Reserve: q.hold, Pause: a.StoredPlan.Throttle},
 		Delivery: plan.Delivery{
 			Comment: q.comment, Actor: q.actor, Payload: a.StoredPlan.Payload, Records: q.records,
 			Explain: q.explain,

@@ -33,10 +33,8 @@ func announce(a *attempt.Attempt, next *v1alpha1.Plan, made []plan.Run) {
 	}
 	switch {
 	case given.Event == a.Event.Name:
-		a.Waits.NormalEvent(
-			reasonApproved,
-			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()),
-		)
+		a.Waits.NormalEvent(reasonApproved,
+			fmt.Sprintf("%s has approved commit %s of pull request %s", given.By, next.HeadSHA, a.Event.Spec.Ref()))
 	case given.Of(next.HeadSHA) != next.HeadSHA:
 		a.Waits.NormalEvent(reasonApprovalRemembered, "pull request "+a.Event.Spec.Ref()+": "+given.Says(next.HeadSHA))
 	}

@@ -35,11 +35,8 @@ func (t teams) tell(ctx context.Context, repository *pacv1alpha1.Repository, ask
 		case !needed:
 			return false
 		case missing == "":
-			live.By(t.namespace).MarkTrue(
-				pacv1alpha1.RepositoryPolicy,
-				reasonTeamsFound,
-				"The Git service shows the teams of settings.policy that it was asked for.",
-			)
+			live.By(t.namespace).MarkTrue(pacv1alpha1.RepositoryPolicy, reasonTeamsFound,
+				"The Git service shows the teams of settings.policy that it was asked for.")
 		default:
 			live.By(t.namespace).MarkFalse(pacv1alpha1.RepositoryPolicy, fault.ReasonTeamNotFound, missing)
 		}

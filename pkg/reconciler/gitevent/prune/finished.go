@@ -184,10 +184,8 @@ func (s *Step) forgotten(ctx context.Context, in input, object *metav1.ObjectMet
 	case fault.Gone(err):
 		return verdict{}, nil
 	case err != nil:
-		return verdict{}, notPruned(
-			fault.VerbRead,
-			fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err),
-		)
+		return verdict{}, notPruned(fault.VerbRead,
+			fmt.Errorf("reading pipelinerun %s/%s: %w", object.Namespace, object.Name, err))
 	}
 	if run.UID != object.UID || !run.IsDone() {
 		return verdict{}, nil

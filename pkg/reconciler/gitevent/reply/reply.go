@@ -93,10 +93,7 @@ func (s *Step) write(ctx context.Context, a *attempt.Attempt, c *comment) error 
 // afterFailure returns the record of a comment after an attempt has failed. Other events may write
 // the comment then, unless what was sent may still take effect.
 func afterFailure(
-	reply v1alpha1.CommentState,
-	f *fault.Error,
-	now time.Time,
-	late time.Duration,
+	reply v1alpha1.CommentState, f *fault.Error, now time.Time, late time.Duration,
 ) v1alpha1.CommentState {
 	if f.Reason != fault.ReasonBusy && reply.FailingSince == nil {
 		reply.FailingSince = at(now.Truncate(time.Second))

@@ -86,11 +86,8 @@ func (s *Step) sendAll(ctx context.Context, a *attempt.Attempt) error {
 			if refused++; refused < maxRefused {
 				return err
 			}
-			return attempt.Stop(fault.Among(err, fault.Throttledf(
-				fault.ReasonBusy,
-				refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()),
-				"the Git service refuses each check",
-			)))
+			return attempt.Stop(fault.Among(err, fault.Throttledf(fault.ReasonBusy,
+				refusedFor(a.Waits.Of(v1alpha1.StepReport), a.Clock.Now()), "the Git service refuses each check")))
 		})
 	return attempt.Merge(append([]error{untried}, faults...))
 }

@@ -58,10 +58,8 @@ func (s *Step) Do(ctx context.Context, a *attempt.Attempt, idle bool) (due bool,
 	}
 	unpatched := s.Unpatched(a)
 	if len(unpatched) > 0 && !leavesPatches(a.Waits.Of(v1alpha1.StepAnnotate), a.Clock.Now()) {
-		return false, a.Waits.WithBackoff(
-			backoff.Step{Name: attempt.StepSettle},
-			func() error { return s.releaseSecrets(ctx, a) },
-		)
+		return false, a.Waits.WithBackoff(backoff.Step{Name: attempt.StepSettle},
+			func() error { return s.releaseSecrets(ctx, a) })
 	}
 	if err := s.Prune.Do(ctx, a); err != nil {
 		return true, err

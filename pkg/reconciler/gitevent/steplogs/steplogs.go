@@ -169,10 +169,7 @@ func pendingRuns(s *v1alpha1.GitEventStatus) (runs []*v1alpha1.Run) {
 
 // read returns the read of a run's logs, and whether it was started now.
 func (s *Step) read(
-	ctx context.Context,
-	a *attempt.Attempt,
-	run *v1alpha1.Run,
-	values []string,
+	ctx context.Context, a *attempt.Attempt, run *v1alpha1.Run, values []string,
 ) (r *reading, started bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

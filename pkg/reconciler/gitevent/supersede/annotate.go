@@ -29,11 +29,7 @@ type Patcher interface {
 // Annotate annotates an event, if it is still the same object, with what stops its runs. It may be
 // repeated.
 func Annotate(
-	ctx context.Context,
-	events Patcher,
-	from string,
-	cancels *v1alpha1.Cancellation,
-	other *v1alpha1.GitEvent,
+	ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, other *v1alpha1.GitEvent,
 ) error {
 	anyVersion := *other
 	anyVersion.ResourceVersion = ""
@@ -45,11 +41,7 @@ func Annotate(
 // event that is not the newest is a conflict. An event without a version is annotated whatever its
 // version is.
 func annotate(
-	ctx context.Context,
-	events Patcher,
-	from string,
-	cancels *v1alpha1.Cancellation,
-	event *v1alpha1.GitEvent,
+	ctx context.Context, events Patcher, from string, cancels *v1alpha1.Cancellation, event *v1alpha1.GitEvent,
 ) (*v1alpha1.GitEvent, error) {
 	name, value, err := cancels.CancelsAs(from)
 	if err != nil {

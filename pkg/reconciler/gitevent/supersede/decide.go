@@ -160,11 +160,7 @@ func (s *series) olderEvents(names []string, ask asks, now time.Time) (olders []
 }
 
 // compare is order with the current head. Two events of one commit need no call.
-func (s *series) compare(
-	ask asks,
-	other *v1alpha1.GitEvent,
-	now time.Time,
-) (result order, newest string, err error) {
+func (s *series) compare(ask asks, other *v1alpha1.GitEvent, now time.Time) (result order, newest string, err error) {
 	head := ""
 	if shaOf(other) != s.sha {
 		if head, err = ask.tip(); err != nil {

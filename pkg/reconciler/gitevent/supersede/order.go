@@ -73,12 +73,8 @@ func (s *series) certain(event *v1alpha1.GitEvent, head string, now time.Time) b
 // events of one second by the number of their comment, and the rest in the order in which they were
 // recorded. Every process gets the same order, because only recorded data counts.
 func later(a, b *v1alpha1.GitEvent) int {
-	return cmp.Or(
-		a.Happened().Compare(b.Happened()),
-		cmp.Compare(comment(a), comment(b)),
-		a.RecordedAt().Compare(b.RecordedAt()),
-		cmp.Compare(a.Name, b.Name),
-	)
+	return cmp.Or(a.Happened().Compare(b.Happened()), cmp.Compare(comment(a), comment(b)),
+		a.RecordedAt().Compare(b.RecordedAt()), cmp.Compare(a.Name, b.Name))
 }
 
 func comment(event *v1alpha1.GitEvent) int64 {

@@ -120,10 +120,7 @@ func (s *Step) git(ctx context.Context, a *attempt.Attempt, l *series) asks {
 }
 
 func (s *Step) findNewer(
-	ctx context.Context,
-	a *attempt.Attempt,
-	l *series,
-	rivals []rival,
+	ctx context.Context, a *attempt.Attempt, l *series, rivals []rival,
 ) (held []string, err error) {
 	v, err := l.findNewer(rivals, s.git(ctx, a, l), a.Clock.Now())
 	for _, n := range v.notes {
@@ -132,12 +129,8 @@ func (s *Step) findNewer(
 		}
 	}
 	if f := fault.Of(err); f != nil && f.Class == fault.Operator {
-		err = fault.Operatorf(
-			f.Reason,
-			"%s; whether there is a newer run is not known, and after %s both go on",
-			f.Message,
-			GuessAfter,
-		)
+		err = fault.Operatorf(f.Reason, "%s; whether there is a newer run is not known, and after %s both go on",
+			f.Message, GuessAfter)
 	}
 	return v.held, err
 }
@@ -169,11 +162,7 @@ func (s *Step) endOther(ctx context.Context, a *attempt.Attempt, other *v1alpha1
 	from := a.Event.Name
 	for part, some := range parts(append(noted(other, from), names...)) {
 		if err := Annotate(
-			ctx,
-			s.Events,
-			partName(from, part),
-			cancellation(a.Event.AsRecorded(), some, shaOf(a.Event)),
-			other,
+			ctx, s.Events, partName(from, part), cancellation(a.Event.AsRecorded(), some, shaOf(a.Event)), other,
 		); err != nil {
 			return err
 		}
@@ -189,13 +178,8 @@ func (s *Step) note(ctx context.Context, a *attempt.Attempt, n note) error {
 		return err
 	}
 	for part, some := range parts(append(noted(a.Event, n.from), n.names...)) {
-		patched, err := annotate(
-			ctx,
-			s.Events,
-			partName(n.from, part),
-			cancellation(a.Event.AsRecorded(), some, n.newest),
-			a.Event,
-		)
+		patched, err := annotate(ctx, s.Events, partName(n.from, part), cancellation(a.Event.AsRecorded(), some, n.newest),
+			a.Event)
 		if err != nil || patched == nil {
 			return err
 		}

@@ -60,14 +60,11 @@ func NewController(o Options) injection.ControllerConstructor {
 				all, _ := repositoryinformer.Get(ctx).Lister().List(labels.Everything()) // a cache's list cannot fail
 				return all
 			},
-			repositories: repositories.Lister(
-				repositoryinformer.Get(ctx).Informer().GetIndexer(),
-				settings,
-			),
-			recorder: kubeevents.Recorder(ctx),
-			clock:    clock.RealClock{},
-			logger:   logger,
-			memory:   newMemory(),
+			repositories: repositories.Lister(repositoryinformer.Get(ctx).Informer().GetIndexer(), settings),
+			recorder:     kubeevents.Recorder(ctx),
+			clock:        clock.RealClock{},
+			logger:       logger,
+			memory:       newMemory(),
 		}
 		var err error
 		if s.metrics, err = redelivery.AppMetrics(otel.Meter(redelivery.MeterName)); err != nil {

@@ -97,10 +97,8 @@ func (l *ledger) account(attempts []provider.Attempt, now time.Time) {
 			failedAgain(&l.Missed[n], a, succeeded)
 		default:
 			at[a.GUID] = len(l.Missed)
-			l.Missed = append(
-				l.Missed,
-				redelivery.Delivery{GUID: a.GUID, ID: a.ID, Repository: a.Repository, First: a.At, Last: a.At},
-			)
+			l.Missed = append(l.Missed,
+				redelivery.Delivery{GUID: a.GUID, ID: a.ID, Repository: a.Repository, First: a.At, Last: a.At})
 		}
 	}
 	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return d.GUID == "" })

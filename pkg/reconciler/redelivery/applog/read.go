@@ -55,7 +55,12 @@ func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
 	served := s.servedAt(s.baseURL())
 	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
 	for i := range l.Missed {
-		l.Missed[i].Tenant = served.owners[l.Missed[i].Repository].Namespace
+		d := &l.Missed[i]
+		owner, known := served.owners[d.Repository]
+		d.Tenant = owner.Namespace
+		if served.forwards && !known { // Pipelines-as-Code may be down while others succeed: GitHub ends this
+			d.Refused = min(d.Refused, redelivery.MaxRefused-1)
+		}
 	}
 	for _, d := range l.giveUp(s.gone) {
 		s.report(ctx, d, served)
@@ -98,9 +103,7 @@ func newer(attempts []provider.Attempt, since time.Time) (n int) {
 // attempts returns the attempts since the last read and a piece of the unread part, oldest first;
 // and what is left unread.
 func (s *source) attempts(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	l *ledger,
+	ctx context.Context, log provider.DeliveryLog, l *ledger,
 ) (all []provider.Attempt, left unread, err error) {
 	s.schedule.Pages = 0
 	all, left, err = s.walk(ctx, log, unread{Since: l.from()}, math.MaxInt)
@@ -131,10 +134,7 @@ func (s *source) attempts(
 // keeps what the read has found already. GitHub may have forgotten a cursor that fails at once, so
 // the next read starts over with the newest page; after a rate limit it does not.
 func (s *source) readOn(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	part unread,
-	room int,
+	ctx context.Context, log provider.DeliveryLog, part unread, room int,
 ) ([]provider.Attempt, unread) {
 	if end, limited := ctx.Deadline(); limited { // half of the time is for storing what is found
 		var cancel context.CancelFunc
@@ -154,10 +154,7 @@ func (s *source) readOn(
 // walk reads a part of the log, newest first, and returns what is left of it. It stops after
 // maxPages, before a page with more failures than there is room for, and at an error.
 func (s *source) walk(
-	ctx context.Context,
-	log provider.DeliveryLog,
-	part unread,
-	room int,
+	ctx context.Context, log provider.DeliveryLog, part unread, room int,
 ) (all []provider.Attempt, left unread, err error) {
 	for left = part; s.schedule.Pages < maxPages && room > 0; {
 		page, next, err := log.Page(ctx, left.Cursor)
@@ -203,7 +200,8 @@ func (s *source) report(ctx context.Context, d givenUp, served served) {
 	s.metrics.GaveUp(ctx)
 	owner := served.owners[d.Repository]
 	name := owner.Namespace + "/" + owner.Name
-	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name, "why", d.why)
+	s.logger.Warnw("a delivery is given up", "delivery", d.GUID, "repository", name,
+		"number", d.Repository, "why", d.why)
 	if repository, err := s.repositories.Repositories(owner.Namespace).Get(owner.Name); err == nil {
 		redelivery.ReportGivenUp(s.recorder, repository, d.Delivery, d.why, remedy)
 	}

@@ -19,14 +19,17 @@ type served struct {
 	// owners are by the service's number of the repository.
 	owners map[int64]v1alpha1.ClaimOwner
 	// unbound is set if the number of a repository is not known: no event of it was planned since
-	// its Repository was created, or Pipelines-as-Code plans its events.
+	// its Repository was created.
 	unbound bool
+	// forwards is set if receivers forward deliveries to Pipelines-as-Code. No number of its
+	// repositories is known.
+	forwards bool
 }
 
 // servedAt reads from the caches what is served at a host.
 func (s *source) servedAt(baseURL string) served {
-	found := served{owners: map[int64]v1alpha1.ClaimOwner{}}
 	host := hostOf(baseURL)
+	found := served{owners: map[int64]v1alpha1.ClaimOwner{}, forwards: s.forwardedAt(host)}
 	claimed, _ := s.claims.List(labels.Everything()) // a cache's list cannot fail
 	for _, claim := range claimed {
 		switch {
@@ -37,7 +40,6 @@ func (s *source) servedAt(baseURL string) served {
 			found.owners[claim.Status.Bound.ID] = claim.Spec.Repository
 		}
 	}
-	found.unbound = found.unbound || s.forwardedAt(host)
 	all, _ := s.repositories.List(labels.Everything())
 	for _, repository := range all {
 		canonical, err := v1alpha1.CanonicalURL(repository.Spec.URL)
@@ -88,7 +90,7 @@ func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.R
 // redelivery, which the receiver ignores.
 func (s served) may(repository int64) bool {
 	_, known := s.owners[repository]
-	return known || s.unbound
+	return known || s.unbound || s.forwards
 }
 
 func hostOf(raw string) string {

@@ -3,6 +3,7 @@
 package applog
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -125,4 +126,33 @@ func TestBrokenServeNamespacesDropsNothing(t *testing.T) {
 	if e.recorded["missed"] == 0 {
 		t.Error("it is not requested")
 	}
+}
+
+// Pipelines-as-Code may be down for longer than it takes to give a delivery up that receivers
+// refuse. Its deliveries are requested once an hour, until GitHub refuses that.
+func TestDeliveriesOfPipelinesAsCodeAreNotGivenUp(t *testing.T) {
+	e := newEnv(t)
+	e.settings.OnConfigChanged(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: config.Name},
+		Data:       map[string]string{"serve-namespaces": "team", "pipelines-as-code-url": "http://pac:8080"},
+	})
+	theirs := &pacv1alpha1.Repository{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "theirs", Name: "app"},
+		Spec:       pacv1alpha1.RepositorySpec{URL: "https://github.com/acme/theirs"},
+	}
+	if err := e.repos.Add(theirs); err != nil {
+		t.Fatal(err)
+	}
+	e.receive = refuses("theirs")
+	e.deliver("theirs", 99)
+	for n := range 24 {
+		e.deliver(fmt.Sprint("good-", n), 1)
+		e.run(time.Hour)
+	}
+	if n := len(e.requests); n < 20 || n > 40 {
+		t.Errorf("it was requested %d times in a day", n)
+	}
+	e.receive = nil
+	e.run(2 * time.Hour)
+	e.wantRecorded("theirs")
 }

@@ -29,11 +29,8 @@ func (s store) load(ctx context.Context) (ledger, *corev1.ConfigMap, error) {
 		return ledger{}, nil, err
 	}
 	if cm == nil {
-		return ledger{}, nil, fault.Operatorf(
-			reasonLedgerMissing,
-			"ConfigMap %s does not exist, so undelivered webhooks cannot be found: apply config/ again",
-			signal.Ledger,
-		)
+		return ledger{}, nil, fault.Operatorf(reasonLedgerMissing,
+			"ConfigMap %s does not exist, so undelivered webhooks cannot be found: apply config/ again", signal.Ledger)
 	}
 	var l ledger
 	if text := cm.Data[ledgerKey]; text == "" || json.Unmarshal([]byte(text), &l) != nil || l.Through.IsZero() {

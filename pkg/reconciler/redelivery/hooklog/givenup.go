@@ -142,10 +142,8 @@ func endsIn(text string) (known ends) {
 
 // newest are the last maxGivenUp.
 func (e ends) newest() ends {
-	digests := slices.SortedFunc(
-		maps.Keys(e),
-		func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) },
-	)
+	digests := slices.SortedFunc(maps.Keys(e),
+		func(a, b string) int { return cmp.Or(cmp.Compare(e[b], e[a]), cmp.Compare(a, b)) })
 	for _, digest := range digests[min(len(digests), maxGivenUp):] {
 		delete(e, digest)
 	}

@@ -86,9 +86,7 @@ func (s *source) compare(ctx context.Context, m *memory, ours []provider.Hook, v
 // leaves out heads that moved before the Repository was created or its URL claimed, or so long ago
 // that the GitEvent may be deleted. A head that moved just now is compared again soon.
 func (s *source) notRecorded(
-	ctx context.Context,
-	ours []provider.Hook,
-	v view,
+	ctx context.Context, ours []provider.Hook, v view,
 ) (missing []provider.Head, next time.Duration, err error) {
 	now, next := s.clock.Now(), redelivery.ReadEvery
 	there := redelivery.Latest(v.target.repository.CreationTimestamp.Time, v.target.since)

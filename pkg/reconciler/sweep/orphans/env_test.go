@@ -40,7 +40,7 @@ type env struct {
 	run    *metav1.PartialObjectMetadata
 
 	objects []runtime.Object
-	github  string // github-url
+	github  string   // github-url
 	secrets []string // namespaces that have a token too
 	refuse  error    // the answer of the Git service
 	denies  error    // the API server's to a patch of a run

@@ -66,9 +66,7 @@ func earlierThan(run *metav1.PartialObjectMetadata) (all []v1alpha1.FailedAttemp
 // annotations of the run are not trusted: the Repository, and what its URL is bound to, decide
 // where it reports.
 func eventOf(
-	run *metav1.PartialObjectMetadata,
-	repository v1alpha1.RepositoryReference,
-	bound v1alpha1.ProjectIdentity,
+	run *metav1.PartialObjectMetadata, repository v1alpha1.RepositoryReference, bound v1alpha1.ProjectIdentity,
 ) *v1alpha1.GitEvent {
 	said := run.Annotations
 	event := &v1alpha1.GitEvent{

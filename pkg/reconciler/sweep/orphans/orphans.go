@@ -112,10 +112,7 @@ func notCalled(f *fault.Error) bool {
 }
 
 func (c *Closer) close(
-	ctx context.Context,
-	run *metav1.PartialObjectMetadata,
-	event *v1alpha1.GitEvent,
-	service provider.Provider,
+	ctx context.Context, run *metav1.PartialObjectMetadata, event *v1alpha1.GitEvent, service provider.Provider,
 ) error {
 	c.backOff(string(run.UID), retryAtMost) // also if it gets closed: the label may be refused
 	id, err := c.report(ctx, event, run.Annotations[pipelinesascode.CheckRunID], true)
@@ -218,8 +215,7 @@ func (c *Closer) leaveSecret(ctx context.Context, run *v1alpha1.Run) error {
 // namespace can set them. The claim of the Repository's URL decides where the namespace may report
 // to.
 func (c *Closer) servedBy(
-	ctx context.Context,
-	run *metav1.PartialObjectMetadata,
+	ctx context.Context, run *metav1.PartialObjectMetadata,
 ) (v1alpha1.RepositoryReference, *v1alpha1.ProjectIdentity, error) {
 	none, name := v1alpha1.RepositoryReference{}, run.Annotations[pipelinesascode.Repository]
 	if len(validation.IsDNS1123Subdomain(name)) != 0 {

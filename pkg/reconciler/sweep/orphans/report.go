@@ -25,9 +25,7 @@ import (
 // may before it calls a Git service for a namespace. The error says why some checks are still open.
 // Another attempt within the hour does nothing.
 func (c *Closer) Report(
-	ctx context.Context,
-	object *metav1.PartialObjectMetadata,
-	may func(namespace string) bool,
+	ctx context.Context, object *metav1.PartialObjectMetadata, may func(namespace string) bool,
 ) error {
 	event, err := c.givenUp(ctx, object)
 	if event == nil || err != nil {

@@ -106,9 +106,7 @@ func (s *surveyor) compareOne(ctx context.Context, m *moving, from *origin, e st
 // complete reports whether a pipeline that is not among them was certainly not started: the
 // PipelineRuns of older events are deleted.
 func compare(
-	planned *Planned,
-	started []string,
-	complete func(name string) bool,
+	planned *Planned, started []string, complete func(name string) bool,
 ) (all []difference, unknown []Pipeline) {
 	here := map[string]bool{}
 	for _, p := range planned.Pipelines {
@@ -116,7 +114,7 @@ func compare(
 		here[name] = true
 		was := slices.Contains(started, name)
 		switch {
-		case p.Starts == Unknown, p.Starts == No && was && planned.pull && unrecorded(p.Why):
+		case p.Starts == Unknown, p.Starts == No && was && planned.unrecorded(p.Why):
 			unknown = append(unknown, p)
 		case p.Starts == Yes && !was && complete(name):
 			all = append(all, planned.difference(p, OnlyPlumbline))
@@ -133,7 +131,7 @@ func compare(
 	return all, unknown
 }
 
-// unrecorded reports whether a decision about a pull request depends on its labels or its title.
-func unrecorded(why string) bool {
-	return strings.HasPrefix(why, "on-label ") || strings.Contains(why, "event_title")
+// unrecorded reports whether a decision depends on the labels or the title of a pull request.
+func (p *Planned) unrecorded(why string) bool {
+	return p.pull && (strings.HasPrefix(why, "on-label ") || strings.Contains(why, "event_title"))
 }

@@ -150,12 +150,8 @@ func (s *surveyor) settings(i pac.Controller, data, own map[string]string) *conf
 			report(Differs, "Plumbline uses the default: "+bad[name], "set another value in ConfigMap plumbline", name)
 			continue
 		}
-		report(
-			Same,
-			"the keys have the same names and meanings",
-			"copy their values to ConfigMap plumbline, as plumb migrate start does",
-			name,
-		)
+		report(Same, "the keys have the same names and meanings",
+			"copy their values to ConfigMap plumbline, as plumb migrate start does", name)
 	}
 	maps.Copy(copied, own)
 	read, _ := config.New(copied) // plumb doctor names what is wrong with Plumbline's own keys

@@ -117,11 +117,9 @@ func (c *collector) finish(r *Report) {
 	kinds := []Kind{Blocks, Differs, Same, NotCompared}
 	topics := []Topic{Cluster, Setting, Access, Repositories, Pipelines}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
+		return cmp.Or(cmp.Compare(slices.Index(kinds, a.Kind), slices.Index(kinds, b.Kind)),
 			cmp.Compare(slices.Index(topics, a.Topic), slices.Index(topics, b.Topic)),
-			cmp.Compare(len(b.Objects), len(a.Objects)),
-		)
+			cmp.Compare(len(b.Objects), len(a.Objects)))
 	})
 	r.Findings = c.findings
 	r.Blocked = slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Kind == Blocks })

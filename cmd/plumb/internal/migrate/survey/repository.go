@@ -195,10 +195,9 @@ func (s *surveyor) fields(m *moving) {
 
 // events reports what keeps events of a Repository from starting anything.
 func (s *surveyor) events(m *moving) {
-	block := func(says, remedy, page string) {
-		s.add(Finding{
-			Kind: Blocks, Topic: Repositories, Says: says, Remedy: remedy, Page: page,
-		}, m.name(), m.name())
+	block := func(says, remedy, page string, detail ...string) {
+		s.add(Finding{Kind: Blocks, Topic: Repositories, Says: says, Remedy: remedy, Page: page}, m.name(),
+			strings.Join(append([]string{m.name()}, detail...), ": "))
 	}
 	canonical, err := v1alpha1.CanonicalURL(m.Spec.URL)
 	if err != nil {
@@ -210,10 +209,8 @@ func (s *surveyor) events(m *moving) {
 	}
 	if m.byApp() && !strings.HasPrefix(canonical+"/", s.GitHubURL+"/") {
 		block(
-			fmt.Sprintf(
-				"it is not at %s, and deliveries of the GitHub App are accepted for repositories there only",
-				s.GitHubURL,
-			),
+			fmt.Sprintf("it is not at %s, and deliveries of the GitHub App are accepted for repositories there only",
+				s.GitHubURL),
 			"set github-url in ConfigMap plumbline to the server of the App, or name the Git service in git_provider",
 			"docs/github.md#set-up",
 		)
@@ -224,11 +221,12 @@ func (s *surveyor) events(m *moving) {
 			"remove git_provider.webhook_secret, or make sure that the repository has the webhook", pageOfWebhook)
 	}
 	if err := plan.CheckParams(m.Repository); err != nil {
-		block("events would wait: "+err.Error(), "correct the param. Pipelines-as-Code then ignores all params",
-			pageOfPlaceholders)
+		block("a param is invalid, and events would wait. Pipelines-as-Code ignores all params instead", "correct the param",
+			pageOfPlaceholders, err.Error())
 	}
 	if _, err := preflight.NotCalled(m.own, m.config.TenantsGit()); err != nil {
-		block("the Git service "+err.Error(), "list the host in git-allowed-hosts of ConfigMap plumbline", pageOfHosts)
+		block("the Git service is not called because of its address",
+			"list the host in git-allowed-hosts of ConfigMap plumbline", pageOfHosts, err.Error())
 	}
 }
 

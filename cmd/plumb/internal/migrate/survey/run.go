@@ -79,10 +79,8 @@ func eventsOf(runs []metav1.PartialObjectMetadata) map[string][]started {
 		}
 	}
 	for _, events := range all {
-		slices.SortStableFunc(
-			events,
-			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) },
-		)
+		slices.SortStableFunc(events,
+			func(a, b started) int { return cmp.Or(b.last.Compare(a.last), cmp.Compare(a.key, b.key)) })
 		for i := range events {
 			slices.Sort(events[i].names)
 		}

@@ -32,7 +32,7 @@ func (s *surveyor) credentials(ctx context.Context, m *moving) error {
 	for _, param := range *m.Spec.Params {
 		if ref := param.SecretRef; ref != nil && param.Value == "" {
 			key := pacv1alpha1.SecretKey{Namespace: m.Namespace, Name: ref.Name, Key: ref.Key}
-			if err := s.secretKey(ctx, m, key, "the param "+param.Name); err != nil {
+			if err := s.secretKey(ctx, m, key, "a param", " of param "+param.Name); err != nil {
 				return err
 			}
 		}
@@ -57,19 +57,21 @@ func (s *surveyor) tokenSecrets(ctx context.Context, m *moving, page, title stri
 		if key.Name == "" {
 			s.add(Finding{
 				Kind: Blocks, Topic: Repositories, Page: page,
-				Says: fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
+				Says:   fmt.Sprintf("%s names no Secret, and %s is needed", key.field, key.use),
+				Remedy: "create the Secret, and name it there",
 			}, m.name(), m.name())
 			continue
 		}
-		if err := s.secretKey(ctx, m, key.SecretKey, key.use); err != nil {
+		if err := s.secretKey(ctx, m, key.SecretKey, key.use, ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// secretKey reports a Secret or key that does not exist.
-func (s *surveyor) secretKey(ctx context.Context, m *moving, key pacv1alpha1.SecretKey, use string) error {
+// secretKey reports a Secret or key that does not exist. use is what it is for, and of what else is
+// said of the Secret.
+func (s *surveyor) secretKey(ctx context.Context, m *moving, key pacv1alpha1.SecretKey, use, of string) error {
 	where := key.Namespace + "/" + key.Name
 	secret, err := s.cluster.Kube.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	says := ""
@@ -86,6 +88,6 @@ func (s *surveyor) secretKey(ctx context.Context, m *moving, key pacv1alpha1.Sec
 	s.add(Finding{
 		Kind: Blocks, Topic: Repositories, Says: says,
 		Remedy: "events wait for it: create it, or remove the field that names it",
-	}, m.name(), m.name()+" (Secret "+where+")")
+	}, m.name(), m.name()+" (Secret "+where+of+")")
 	return nil
 }

@@ -61,10 +61,7 @@ func (s *surveyor) connect(ctx context.Context, m *moving, e started) (*origin, 
 }
 
 func (s *surveyor) connectGitLab(
-	ctx context.Context,
-	m *moving,
-	project v1alpha1.Project,
-	service provider.Provider,
+	ctx context.Context, m *moving, project v1alpha1.Project, service provider.Provider,
 ) (*origin, error) {
 	own, err := pacv1alpha1.ServiceOf(m.own, m.global)
 	if err != nil {
