@@ -3,6 +3,7 @@
 package receiver_test
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -103,19 +104,22 @@ func TestDeliveriesArePartitioned(t *testing.T) {
 func TestDeliveryOfUnknownRepositoryIsForwarded(t *testing.T) {
 	for name, c := range map[string]struct {
 		signature string
-		without   bool // Pipelines-as-Code
-		known     bool // a Repository of a served namespace has the URL, and cannot claim it
+		event     string // "" is push
+		without   bool   // Pipelines-as-Code
+		known     bool   // a Repository of a served namespace has the URL, and cannot claim it
 		forwarded int64
 		status    int
 	}{
 		"verified":                     {forwarded: 1, status: http.StatusAccepted},
 		"not verified":                 {signature: "none", status: http.StatusUnauthorized},
+		"not acted on":                 {event: "star", status: http.StatusOK},
 		"without Pipelines-as-Code":    {without: true, status: http.StatusOK},
 		"refused by the administrator": {known: true, status: http.StatusOK},
 	} {
 		e := newEnv(t)
 		pac := e.besides("theirs", http.StatusAccepted)
 		e.drop(repositoryURL)
+		e.replace(repository("theirs", "another", repositoryURL+"-2")) // of the same group
 		if e.barred = "ci"; !c.known {
 			e.remove("app")
 		}
@@ -123,7 +127,7 @@ func TestDeliveryOfUnknownRepositoryIsForwarded(t *testing.T) {
 			e.pac = ""
 		}
 		d := push("k1")
-		d.signature = c.signature
+		d.signature, d.event = c.signature, cmp.Or(c.event, d.event)
 		answer := e.send(e.replica(), d.request())
 		if e.wantEvents(0); answer.Code != c.status || pac.requests.Load() != c.forwarded {
 			t.Errorf("%s: answered %d, forwarded %d times\n%s", name, answer.Code, pac.requests.Load(), e.log())

@@ -41,13 +41,6 @@ type Finish struct {
 	LeaveChecks bool
 }
 
-// leftovers are PaC's runs that are not settled.
-type leftovers struct {
-	unfinished []*pipelinev1.PipelineRun
-	// namespaces are those of runs whose checks may be open.
-	namespaces map[string]bool
-}
-
 // Run finishes the migration.
 func (f *Finish) Run(ctx context.Context) error {
 	found, err := pac.Find(ctx, f.Cluster.Kube)
@@ -57,14 +50,14 @@ func (f *Finish) Run(ctx context.Context) error {
 	if err := f.allMoved(ctx, found); err != nil {
 		return err
 	}
-	left, err := f.survey(ctx)
+	running, namespaces, err := f.survey(ctx)
 	if err != nil {
 		return err
 	}
-	if err := f.Cluster.CheckRights(ctx, f.rights(found, left)); err != nil {
+	if err := f.Cluster.CheckRights(ctx, f.rights(found, namespaces)); err != nil {
 		return err
 	}
-	if err := f.end(ctx, left.unfinished); err != nil {
+	if err := f.end(ctx, running); err != nil {
 		return err
 	}
 	if running := found.Running(); len(running) > 0 {
@@ -130,17 +123,21 @@ func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error
 	return allClaimed(claims, repositories)
 }
 
-// survey reads all of PaC's runs.
-func (f *Finish) survey(ctx context.Context) (*leftovers, error) {
-	left := &leftovers{namespaces: map[string]bool{}}
-	return left, f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) {
+// survey returns PaC's runs that have not finished, and the namespaces of those whose checks may be
+// open.
+func (f *Finish) survey(
+	ctx context.Context,
+) (running []*pipelinev1.PipelineRun, namespaces map[string]bool, err error) {
+	namespaces = map[string]bool{}
+	err = f.eachRun(ctx, metav1.NamespaceAll, func(run *pipelinev1.PipelineRun) {
 		if unfinished(run) {
-			left.unfinished = append(left.unfinished, run)
+			running = append(running, run)
 		}
 		if open(run) {
-			left.namespaces[run.Namespace] = true
+			namespaces[run.Namespace] = true
 		}
 	})
+	return running, namespaces, err
 }
 
 // open reports whether the check of a run may be open. PaC marks a run as failed if it could not
@@ -164,7 +161,7 @@ func resultOf(run *pipelinev1.PipelineRun) *v1alpha1.Result {
 }
 
 // rights returns the rights that are used after the survey.
-func (f *Finish) rights(found *pac.Installation, left *leftovers) []authorizationv1.ResourceAttributes {
+func (f *Finish) rights(found *pac.Installation, namespaces map[string]bool) []authorizationv1.ResourceAttributes {
 	runs := authorizationv1.ResourceAttributes{Verb: "patch", Group: "tekton.dev", Resource: "pipelineruns"}
 	get := runs
 	get.Verb = "get"
@@ -173,7 +170,7 @@ func (f *Finish) rights(found *pac.Installation, left *leftovers) []authorizatio
 		{Verb: "patch", Resource: "configmaps", Namespace: f.Namespace, Name: f.ConfigMap},
 		{Verb: "delete", Group: admissionv1.GroupName, Resource: "validatingwebhookconfigurations", Name: pacWebhookConfig},
 	}
-	if len(left.namespaces) == 0 {
+	if len(namespaces) == 0 {
 		return all
 	}
 	secrets := []string{f.Namespace}
@@ -183,7 +180,7 @@ func (f *Finish) rights(found *pac.Installation, left *leftovers) []authorizatio
 		})
 		secrets = append(secrets, found.Namespace)
 	}
-	for _, namespace := range append(secrets, slices.Sorted(maps.Keys(left.namespaces))...) {
+	for _, namespace := range append(secrets, slices.Sorted(maps.Keys(namespaces))...) {
 		all = append(all, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Namespace: namespace})
 	}
 	return all
