@@ -27,6 +27,8 @@ const (
 // Glob is a compiled pattern. It is immutable.
 type Glob struct {
 	alternatives []*glob.Pattern
+	// before and after are the texts around the stars, if the pattern is nothing else.
+	before, after string
 	// wild is how many characters of the pattern stand for more than themselves.
 	wild int
 }
@@ -57,6 +59,7 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	}
 	if len(spelt) == 1 && spelt[0] == whole {
 		g.alternatives[0] = first
+		g.before, g.after = around(whole)
 		return g, nil
 	}
 	for i, alternative := range spelt {
@@ -69,8 +72,23 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	return g, nil
 }
 
-// Match reports whether the pattern matches the whole text.
+// around returns the texts around the only stars of a pattern, or nothing if it has more than stars.
+func around(pattern string) (before, after string) {
+	before, after, _ = strings.Cut(pattern, "*")
+	after = strings.TrimLeft(after, "*")
+	if strings.ContainsAny(before+after, `*?[\`) {
+		return "", ""
+	}
+	return before, after
+}
+
+// Match reports whether the pattern matches the whole text. The library's version that PaC uses
+// lets the texts around the stars overlap: refs/heads/**/go.mod matches refs/heads/go.mod, so an
+// author's **/go.mod matches a file at the root.
 func (g *Glob) Match(text string) bool {
+	if g.before != "" && g.after != "" && strings.HasPrefix(text, g.before) && strings.HasSuffix(text, g.after) {
+		return true
+	}
 	for _, alternative := range g.alternatives {
 		if alternative.Match(text) {
 			return true

@@ -4,6 +4,7 @@ package glob
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gobwas/glob"
@@ -53,7 +54,7 @@ func TestSpellingOutChangesNoMeaning(t *testing.T) {
 	for range 100000 {
 		pattern, text := pick(`ab*?{{,,}}[]\!`, 1+random.IntN(9)), pick("ab,{", random.IntN(5))
 		whole, err := glob.Compile(prefix + pattern)
-		if err != nil {
+		if err != nil || !strings.Contains(pattern, "{") {
 			continue
 		}
 		compiled, err := Compile(prefix, pattern)
@@ -68,5 +69,25 @@ func TestSpellingOutChangesNoMeaning(t *testing.T) {
 	}
 	if compared < 1000 {
 		t.Errorf("only %d patterns compiled", compared)
+	}
+}
+
+// The wants are the answers of gobwas/glob v0.2.3, the version that PaC uses.
+func TestTextsAroundStarsOverlapAsInPaC(t *testing.T) {
+	for pattern, text := range map[string]string{
+		"**/go.mod": "go.mod", "*/main": "main", "docs/**/a.md": "docs/a.md", "ab*ba": "aba",
+	} {
+		g, err := Compile("refs/heads/", pattern)
+		if err != nil || !g.Match("refs/heads/"+text) {
+			t.Errorf("%s does not match %s: %v", pattern, text, err)
+		}
+	}
+	for pattern, text := range map[string]string{
+		"**/go.mod": "go.mods", "a?*b": "ab", "{**/main,x}": "main", "a*b*aa": "aba",
+	} {
+		g, err := Compile("refs/heads/", pattern)
+		if err != nil || g.Match("refs/heads/"+text) {
+			t.Errorf("%s matches %s: %v", pattern, text, err)
+		}
 	}
 }
