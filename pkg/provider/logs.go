@@ -19,8 +19,9 @@ type DeliveryLog interface {
 	Redeliver(ctx context.Context, id int64) error
 }
 
-// HookLog is the webhooks of one repository and the service's log of their deliveries. What the
-// credentials may not see is an Operator fault with reason PermissionMissing.
+// HookLog is the webhooks of one repository and the service's log of their deliveries. If the
+// credentials do not permit to read it, the error is an Operator fault with reason
+// PermissionMissing.
 type HookLog interface {
 	// Hooks returns all webhooks of the repository, without those of groups that it is in.
 	Hooks(ctx context.Context) ([]Hook, error)

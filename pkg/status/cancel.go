@@ -19,7 +19,7 @@ func (in Input) cancelling(c *Check, run RunState) bool {
 	c.State, c.Title = InProgress, titleEnding
 	c.Summary = in.summary(run.Run.Pipeline, saysCancelling)
 	c.Text = fmt.Sprintf(textCancelling, plain(why.Why))
-	if refused := run.Refused; refused != nil {
+	if refused := run.CancelRefused; refused != nil {
 		c.Text += " " + fmt.Sprintf(textCancelRefused, since(refused), actOn(refused)) + "\n\n" + details(refused)
 	}
 	return true

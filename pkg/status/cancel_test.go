@@ -22,7 +22,7 @@ func TestDesiredCancelling(t *testing.T) {
 	for _, status := range []pipelinev1.PipelineRunSpecStatus{"", pipelinev1.PipelineRunSpecStatusPending} {
 		pr := pipelineRun(succeeded(corev1.ConditionUnknown, "Any", ""))
 		pr.Spec.Status = status
-		run := RunState{Run: created(), PipelineRun: pr, Refused: waitFor("Operator", "AdmissionDenied", "not now")}
+		run := RunState{Run: created(), PipelineRun: pr, CancelRefused: waitFor("Operator", "AdmissionDenied", "not now")}
 		got := Desired(Input{Application: "Plumbline CI", Event: ends, Runs: []RunState{run}})[0]
 		golden(t, "check-cancelling", got.Summary+"\n\n"+got.Text)
 		if got.State != InProgress || got.Title != "Cancelling" {

@@ -2,8 +2,8 @@
 
 // Package status makes the checks and replies that a Git service shows for an event. Desired is the
 // only place in Plumbline where the conclusion of a check is made; providers only close duplicates,
-// as cancelled. It is a pure function, and its input holds no error that arose after a PipelineRun
-// was created.
+// as cancelled. It is a pure function, and no error that arose after a PipelineRun was created
+// changes a conclusion.
 package status
 
 import (

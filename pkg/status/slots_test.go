@@ -9,7 +9,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 )
 
 // What waits for a slot says its place and which runs have the slots, each with a link where there
@@ -33,7 +33,7 @@ func TestWhoHasTheSlotsIsLinked(t *testing.T) {
 		for _, run := range test.slots {
 			granted = append(granted, pacv1alpha1.Slot{Run: run})
 		}
-		says := slots.Says("", slots.Waiting{Repository: "ci/app", Limit: 2, Place: 1}, granted)
+		says := runqueue.Says("", runqueue.Waiting{Repository: "ci/app", Limit: 2, Place: 1}, granted)
 		got := Desired(Input{Application: "CI", Event: event(v1alpha1.DispositionRuns), Runs: []RunState{
 			{Run: planned(), Links: test.links, Wait: waitFor("Throttled", fault.ReasonConcurrencyLimit, says)},
 		}})[0]

@@ -9,7 +9,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 	"github.com/plumbline-ci/plumbline/pkg/git"
 	"github.com/plumbline-ci/plumbline/pkg/status/diagnosis"
 )
@@ -75,7 +75,7 @@ func since(wait *v1alpha1.Wait) string {
 
 // slotsText returns the run's position in the queue, with links to the runs that have the slots.
 func slotsText(run RunState) string {
-	place, names, found := strings.Cut(run.Wait.Message, slots.Have)
+	place, names, found := strings.Cut(run.Wait.Message, runqueue.Have)
 	if !found || run.Links.Other == nil {
 		return plain(run.Wait.Message)
 	}
@@ -84,7 +84,7 @@ func slotsText(run RunState) string {
 		name, more, _ := strings.Cut(part, " ")
 		all[i] = strings.TrimSpace(linked(run.Links, name) + " " + plain(more))
 	}
-	return plain(place+slots.Have) + " " + strings.Join(all, ", ")
+	return plain(place+runqueue.Have) + " " + strings.Join(all, ", ")
 }
 
 // waitsFor returns who or what must change before the run can be created, and why it cannot be

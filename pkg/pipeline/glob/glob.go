@@ -72,7 +72,7 @@ func Compile(prefix, pattern string) (*Glob, error) {
 	return g, nil
 }
 
-// around returns the texts around the only stars of a pattern, or nothing if it has more than stars.
+// around returns the texts around the stars of a pattern, or nothing if it has other elements.
 func around(pattern string) (before, after string) {
 	before, after, _ = strings.Cut(pattern, "*")
 	after = strings.TrimLeft(after, "*")

@@ -2,8 +2,8 @@
 
 // Package template evaluates the placeholders of authors: {{ cel: … }}, {{ revision }},
 // {{ body.number }} and the custom params of a Repository. It is pure: callers pass the facts. If a
-// value depends on a fact that is not known yet, the error requests that fact. Values of secrets
-// are placed as markers, so that a stored plan contains no secrets.
+// value depends on a fact that is not known yet, the error requests that fact. A marker takes
+// the place of each secret's value, so that a stored plan contains no secrets.
 package template
 
 import (

@@ -210,7 +210,7 @@ func (r *repository) contents(ctx context.Context, project, ref, name string) ([
 	file, _, err := r.Client.RepositoryFiles.GetFile(project, name, &gl.GetFileOptions{Ref: &ref}, gl.WithContext(ctx))
 	switch {
 	case errors.Is(err, provider.ErrTooLarge):
-		return nil, fault.Invalidf(reasonFileTooLarge, "%s is far larger than the %d bytes that are read",
+		return nil, fault.Invalidf(reasonFileTooLarge, "%s is far larger than the limit of %d bytes: make it smaller",
 			name, provider.MaxFile)
 	case err != nil:
 		return nil, provider.Failed(what, err)

@@ -70,7 +70,7 @@ func testRecorded(t *testing.T, w Env, r Recorded) {
 	Storable(t, got)
 	origin, err := w.Provider.Webhook.Peek(r.Header, r.Body)
 	if err != nil || origin.URL != r.Want.Project.URL || origin.DeliveryKey != r.Want.DeliveryKey {
-		t.Errorf("Peek: %+v, %v", origin, err)
+		t.Errorf("Peek returned %+v, %v, want the URL %q and the key %q", origin, err, r.Want.Project.URL, r.Want.DeliveryKey)
 	}
 }
 

@@ -215,7 +215,7 @@ func sourceOf(addr net.Addr) netip.Prefix {
 }
 
 // ConnState is the server's ConnState hook. Between two requests a connection is idle until the
-// headers of the next one are there, for which it has Limits.Headers.
+// headers of the next one have arrived. They may take Limits.Headers.
 func (all *Set) ConnState(conn net.Conn, state http.ConnState) {
 	c, ok := conn.(*Connection)
 	if !ok {

@@ -14,7 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 )
 
 // From the failure of an attempt until the next one exists, the run keeps its slot: no other event
@@ -55,7 +55,7 @@ func TestSlotStaysBetweenAttempts(t *testing.T) {
 	event := &v1alpha1.GitEvent{Status: v1alpha1.GitEventStatus{Runs: []v1alpha1.Run{between}}}
 	event.Name = "push-1"
 	slot := pacv1alpha1.Slot{Run: "build", Event: "push-1"}
-	if queue := slots.Queue([]*v1alpha1.GitEvent{event}, []pacv1alpha1.Slot{slot}); len(queue) > 0 {
+	if queue := runqueue.Queue([]*v1alpha1.GitEvent{event}, []pacv1alpha1.Slot{slot}); len(queue) > 0 {
 		t.Errorf("the next attempt waits for another slot: %v", queue)
 	}
 	if run := runOf(slot, []*v1alpha1.GitEvent{event}); run == nil || run.Name != "build-2" {

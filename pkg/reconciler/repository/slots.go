@@ -18,7 +18,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
 )
 
@@ -67,7 +67,7 @@ func (r *Reconciler) admit(ctx context.Context, repository *pacv1alpha1.Reposito
 		}
 	}
 	next.Slots = append(next.Slots, r.unlisted(events, next.Slots)...)
-	waiting := slots.Queue(events, next.Slots)
+	waiting := runqueue.Queue(events, next.Slots)
 	if queue == nil && len(next.Slots)+len(waiting) == 0 {
 		return nil
 	}

@@ -139,7 +139,7 @@ func newest(kept, event *v1alpha1.GitEvent) {
 		Reason:   plan.Reason,
 		At:       plan.At,
 		Priority: plan.Priority,
-	} // the last is the priority of its runs (pkg/flowcontrol/slots)
+	} // the last is the priority of its runs (pkg/flowcontrol/runqueue)
 	if !plan.Decided() {
 		kept.Status.Plan.Decisions = []v1alpha1.Decision{{Open: true}}
 	}

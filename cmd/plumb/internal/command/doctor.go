@@ -54,7 +54,7 @@ func (p Process) doctor() *cobra.Command {
 
 func (p Process) runDoctor(ctx context.Context, f *doctorFlags) error {
 	if f.output != outputTable && f.output != outputJSON {
-		return fmt.Errorf("-o %q is none of table, json", f.output)
+		return fmt.Errorf("-o %q is not one of table, json", f.output)
 	}
 	f.options.Namespace, f.options.ConfigMap = f.system, f.configMap
 	config, unusable := &rest.Config{}, error(nil)

@@ -69,7 +69,7 @@ func (w *planner) check(args []string) error {
 	}
 	w.changed = append(w.changed, args...)
 	if !slices.Contains(outputs(), w.output) {
-		return fmt.Errorf("-o %q is none of %s", w.output, strings.Join(outputs(), ", "))
+		return fmt.Errorf("-o %q is not one of %s", w.output, strings.Join(outputs(), ", "))
 	}
 	if slices.Contains(w.changed, "") {
 		return errors.New("--changed needs the path of a file, from the top of the working tree on")

@@ -75,7 +75,7 @@ func (p Process) runMigratePlan(ctx context.Context, f *migratePlanFlags) error 
 		outputJSON:     func(r *survey.Report) error { return r.WriteJSON(p.Out) },
 	}[f.output]
 	if write == nil {
-		return fmt.Errorf("-o %q is none of text, markdown, json", f.output)
+		return fmt.Errorf("-o %q is not one of text, markdown, json", f.output)
 	}
 	if f.survey.Events < 1 {
 		return fmt.Errorf("--events %d: at least 1 event can be compared", f.survey.Events)

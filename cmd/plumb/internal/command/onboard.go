@@ -81,7 +81,7 @@ func (f *onboardFlags) provider() error {
 	f.GitLab = f.service == gitlab.Name
 	switch {
 	case f.service != gitlab.Name && f.service != github.Name:
-		return fmt.Errorf("--provider %q is none of %s", f.service, strings.Join(delivery.Names(), ", "))
+		return fmt.Errorf("--provider %q is not one of %s", f.service, strings.Join(delivery.Names(), ", "))
 	case !f.GitLab && f.GitLabURL != "":
 		return errors.New("--gitlab-url is for GitLab, and --provider is github")
 	}

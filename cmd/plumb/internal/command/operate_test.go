@@ -18,7 +18,7 @@ func TestOperatorsFlagsThatCannotBeMeant(t *testing.T) {
 	lab, hub := "--url=https://gitlab.com/acme/app", "--url=https://github.com/acme/app"
 	for args, want := range map[string]string{
 		"doctor now":       `"now" is not a flag`,
-		"doctor -o yaml":   `-o "yaml" is none of table, json`,
+		"doctor -o yaml":   `-o "yaml" is not one of table, json`,
 		"bootstrap gitlab": `no command is called "gitlab"`,
 		"bootstrap github": "--webhook-url: give the https:// URL",
 		"bootstrap github --webhook-url=https://h --listen=:8080":           "is not an address of this machine alone",
@@ -29,7 +29,7 @@ func TestOperatorsFlagsThatCannotBeMeant(t *testing.T) {
 		"bootstrap github --webhook-url=https://h " + hub:                   "--url needs --namespace",
 		"create repository":                                                 "--url is missing",
 		"create repository --url=git@github.com:acme/app.git":               "--url: ",
-		"create repository --provider=svn " + hub:                           `--provider "svn" is none of`,
+		"create repository --provider=svn " + hub:                           `--provider "svn" is not one of`,
 		"create repository --provider=github --gitlab-url=https://x " + hub: "--gitlab-url is for GitLab",
 		"create repository --webhook-secret-file=token " + lab:              "--webhook-secret-file needs --token-file",
 		"create repository --token-file=- --webhook-secret-file=- " + lab:   "only one secret can be read from standard input",
@@ -39,7 +39,7 @@ func TestOperatorsFlagsThatCannotBeMeant(t *testing.T) {
 		"webhook add":                                        "needs the name of one Repository",
 		"webhook update-token app":                           "--token-file is missing",
 		"webhook update-token app --token-file=token":        "the kubeconfig names no cluster",
-		"uninstall --close-checks=maybe":                     "--close-checks=maybe is none of cancel, wait, no",
+		"uninstall --close-checks=maybe":                     "--close-checks=maybe is not one of cancel, wait, no",
 		"uninstall --kubeconfig=/nowhere":                    "the kubeconfig names no cluster",
 		"create repository --kubeconfig=/nowhere app " + hub: "the kubeconfig names no cluster",
 	} {

@@ -27,7 +27,7 @@ func TestRefused(t *testing.T) {
 		"a branch behind --push": {
 			args: []string{"--push", "main"}, want: "write --push=main for a push to that branch",
 		},
-		"another form": {args: []string{"-o", "xml"}, want: `-o "xml" is none of table, wide, yaml, json`},
+		"another form": {args: []string{"-o", "xml"}, want: `-o "xml" is not one of table, wide, yaml, json`},
 		"two events": {
 			args: []string{"--push", "--tag=v1"}, want: "--push and --tag are different events",
 		},

@@ -36,7 +36,7 @@ func (p Process) uninstall() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			choices := []string{uninstall.Cancel, uninstall.Wait, uninstall.Leave}
 			if u.CloseChecks != "" && !slices.Contains(choices, u.CloseChecks) {
-				return fmt.Errorf("--close-checks=%s is none of %s", u.CloseChecks, strings.Join(choices, ", "))
+				return fmt.Errorf("--close-checks=%s is not one of %s", u.CloseChecks, strings.Join(choices, ", "))
 			}
 			cluster, err := f.Connect()
 			if err != nil {

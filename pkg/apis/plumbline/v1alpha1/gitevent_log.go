@@ -100,8 +100,8 @@ func (l *RunLog) Sources() (all []SourceLine) {
 // MaxSources is how many source lines are stored of one step.
 const MaxSources = 50
 
-// MaxSourcePath and MaxSourceMessage bound the texts of a source line, in bytes of JSON.
-// sourceOverhead is what its keys, its number and its quotes take.
+// MaxSourcePath and MaxSourceMessage bound the path and the message of a SourceLine, in bytes of
+// JSON. sourceOverhead is what its keys, its number and its quotes take.
 const (
 	MaxSourcePath    = 256
 	MaxSourceMessage = 512

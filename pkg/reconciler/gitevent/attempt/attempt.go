@@ -177,7 +177,7 @@ func (a *Attempt) Desired() []status.Check {
 			PipelineRun: a.Seen[run.Name],
 			Links:       a.Config.Console.Links(run),
 			Wait:        a.Waits.Of(v1alpha1.StepCreate + run.Name),
-			Refused:     a.Waits.Of(v1alpha1.StepCancel + run.Name),
+			CancelRefused:     a.Waits.Of(v1alpha1.StepCancel + run.Name),
 		})
 	}
 	return status.Desired(in)

@@ -15,9 +15,9 @@ import (
 // enough time to roll back a bad release, and a coincidence is unlikely.
 const MaxPanics = 5
 
-// Panicked records a panic and returns the fault to wait with. It restores the status that was
-// written last, because the panic may have left the current one half changed. It derives nothing
-// from the event: that may be what panics.
+// Panicked records a panic and returns the fault because of which the event waits. It restores the
+// status that was written last, because the panic may have left the current one half changed. It
+// derives nothing from the event: that may be what panics.
 func (a *Attempt) Panicked(ctx context.Context, cause any) error {
 	logging.FromContext(ctx).Errorw("Panic while reconciling", "panic", cause, "stack", string(debug.Stack()))
 	a.Waits.state.Metrics.Panicked(ctx)

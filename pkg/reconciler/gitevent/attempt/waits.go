@@ -111,7 +111,7 @@ func (w *Waits) Update(step string, err error) error {
 		return nil
 	}
 	// After a conflict the next reconcile reads the event again and knows better what to record.
-	// A slot that another event has is not worth recording either.
+	// That the event waits for its turn (ReasonBusy) is not worth recording either.
 	if f.Class == fault.Conflict || f.Reason == fault.ReasonBusy {
 		return err
 	}

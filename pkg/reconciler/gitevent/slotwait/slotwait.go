@@ -21,7 +21,7 @@ import (
 	paclisters "github.com/plumbline-ci/plumbline/pkg/client/listers/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/credentials"
 	"github.com/plumbline-ci/plumbline/pkg/fault"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 	"github.com/plumbline-ci/plumbline/pkg/store/informerhandler"
@@ -96,7 +96,7 @@ func (w *Waiter) Order(ctx context.Context) string {
 		return ""
 	}
 	var names []string
-	for _, run := range slots.Sorted(w.a.Event.Status.Runs) {
+	for _, run := range runqueue.Sorted(w.a.Event.Status.Runs) {
 		if run.Refused == nil && !run.Skipped() && !run.Unresolved {
 			names = append(names, run.Namespace+"/"+run.Name)
 		}
@@ -109,7 +109,7 @@ func (w *Waiter) Order(ctx context.Context) string {
 func (w *Waiter) position(repository *pacv1alpha1.Repository, run *v1alpha1.Run) int {
 	if w.of != repository {
 		w.of, w.positions = repository, map[pacv1alpha1.Slot]int{}
-		for i, slot := range slots.Queue(w.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
+		for i, slot := range runqueue.Queue(w.open.Of(repository.Namespace, repository.Name), repository.Status.Slots()) {
 			w.positions[slot] = i + 1
 		}
 	}
@@ -150,11 +150,11 @@ func (w *Waiter) wait(ctx context.Context, run *v1alpha1.Run) error {
 	}
 	granted, place := repository.Status.Slots(), w.position(repository, run)
 	return fault.Throttledf(fault.ReasonConcurrencyLimit, PollInterval, "%s",
-		slots.Says(before, slots.Waiting{
+		runqueue.Says(before, runqueue.Waiting{
 			Repository: repository.Namespace + "/" + repository.Name,
 			Limit:      limit,
 			Place:      place,
-			Priority:   slots.Priority(a.Event),
+			Priority:   runqueue.Priority(a.Event),
 		}, granted))
 }
 
@@ -207,7 +207,7 @@ func (w *Waiters) Changed(before, after any, wake func(event string, after time.
 		if is.Namespace == w.installation && is.Name == w.global { // its settings complete those of all Repositories
 			events, _ = w.open.List(labels.Everything()) // a list of a cache has no error
 		}
-		granted = append(granted, slots.Queue(events, nil)...)
+		granted = append(granted, runqueue.Queue(events, nil)...)
 	case equality.Semantic.DeepEqual(was.Status.Queues, is.Status.Queues):
 		return
 	default:
@@ -237,8 +237,8 @@ func moved(events []*v1alpha1.GitEvent, repository *pacv1alpha1.Repository) []pa
 		}
 	}
 	var all []pacv1alpha1.Slot
-	for i, slot := range slots.Queue(events, repository.Status.Slots()) {
-		if !slots.Shows(says[slot], i+1) {
+	for i, slot := range runqueue.Queue(events, repository.Status.Slots()) {
+		if !runqueue.Shows(says[slot], i+1) {
 			all = append(all, slot)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
-	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/slots"
+	"github.com/plumbline-ci/plumbline/pkg/flowcontrol/runqueue"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/attempt"
 	"github.com/plumbline-ci/plumbline/pkg/reconciler/gitevent/deps"
 )
@@ -90,7 +90,7 @@ func TestSlotWakesFewOfManyWaiting(t *testing.T) {
 	for i := range all {
 		e := event(fmt.Sprintf("e%04d", i), 1)
 		e.Status.Waits = []v1alpha1.Wait{{Step: v1alpha1.StepCreate + "run-0",
-			Message: slots.Says("", slots.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
+			Message: runqueue.Says("", runqueue.Waiting{Repository: "team/app", Limit: 1, Place: i}, nil)}}
 		events = append(events, e)
 	}
 	l := &Waiters{

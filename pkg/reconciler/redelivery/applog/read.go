@@ -53,15 +53,7 @@ func (s *source) read(ctx context.Context, log provider.DeliveryLog) error {
 	l.Unread = left
 	s.queue.Recovered = redelivery.Latest(s.queue.Recovered, l.Succeeded)
 	served := s.servedAt(s.baseURL())
-	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !served.may(d.Repository) })
-	for i := range l.Missed {
-		d := &l.Missed[i]
-		owner, known := served.owners[d.Repository]
-		d.Tenant = owner.Namespace
-		if served.forwards && !known { // Pipelines-as-Code may be down while others succeed: GitHub ends this
-			d.Refused = min(d.Refused, redelivery.MaxRefused-1)
-		}
-	}
+	served.assign(&l)
 	for _, d := range l.giveUp(s.gone) {
 		s.report(ctx, d, served)
 	}

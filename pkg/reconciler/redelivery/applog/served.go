@@ -12,6 +12,7 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 	"github.com/plumbline-ci/plumbline/pkg/provider"
+	"github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 )
 
 // served are the repositories of a Git service that Repositories of this cluster serve.
@@ -91,6 +92,20 @@ func (s *served) expect(repository *pacv1alpha1.Repository, urlClaim *v1alpha1.R
 func (s served) may(repository int64) bool {
 	_, known := s.owners[repository]
 	return known || s.unbound || s.forwards
+}
+
+// assign names the namespace of each missed delivery, and forgets deliveries for repositories that
+// are no longer served.
+func (s served) assign(l *ledger) {
+	l.Missed = slices.DeleteFunc(l.Missed, func(d redelivery.Delivery) bool { return !s.may(d.Repository) })
+	for i := range l.Missed {
+		d := &l.Missed[i]
+		owner, known := s.owners[d.Repository]
+		d.Tenant = owner.Namespace
+		if s.forwards && !known { // Pipelines-as-Code may be down while others succeed: GitHub ends this
+			d.Refused = min(d.Refused, redelivery.MaxRefused-1)
+		}
+	}
 }
 
 func hostOf(raw string) string {

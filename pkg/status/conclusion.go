@@ -38,12 +38,13 @@ type RunState struct {
 	Links       Links
 	// Wait is why the PipelineRun is not created yet, if that is known.
 	Wait *v1alpha1.Wait
-	// Refused is why the last request to cancel the PipelineRun failed, if there was one.
-	Refused *v1alpha1.Wait
+	// CancelRefused is why the last request to cancel the PipelineRun failed, if there was one.
+	CancelRefused *v1alpha1.Wait
 }
 
-// Input has everything that a conclusion may depend on. It has no field for an error that arose
-// after a PipelineRun was created.
+// Input has everything that a conclusion may depend on. Of the errors that arose after a
+// PipelineRun was created it has only a refused cancellation, which changes the text of a check and
+// never its conclusion.
 type Input struct {
 	// Application is the name that checks begin with. A check that exists under another name keeps
 	// it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package slots orders the runs that wait for a slot of a Repository with a concurrency_limit.
+// Package runqueue orders the runs that wait for a slot of a Repository with a concurrency_limit.
 // Which runs wait follows from the unsettled events; which have a slot is in the status of the
 // Repository (docs/adr/0041).
-package slots
+package runqueue
 
 import (
 	"cmp"
