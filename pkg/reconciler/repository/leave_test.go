@@ -99,29 +99,6 @@ func TestLeftNamespaceIsServedByPipelinesAsCode(t *testing.T) {
 	}
 }
 
-// A Repository that Pipelines-as-Code serves has no claim. A user of a served namespace must not
-// get its deliveries by another spelling of its URL, which the webhook of Pipelines-as-Code
-// accepts.
-func TestURLOfPipelinesAsCodeIsNotClaimed(t *testing.T) {
-	w := newEnv(t, repo("one", "app", appURL+".git"), repo("two", "app", appURL))
-	w.configure(map[string]string{"serve-namespaces": "one", "pipelines-as-code-url": "http://pac:8080"})
-	w.catchUp()
-	if err := w.r.Reconcile(t.Context(), "one/app"); w.claimOf(appURL) != nil {
-		t.Fatalf("the URL is claimed: %v", err)
-	}
-	condition := w.repository("one", "app").Status.GetCondition(urlCondition)
-	if !condition.IsFalse() || condition.Reason != reasonClaimed || !strings.Contains(condition.Message, "two/app") {
-		t.Errorf("%+v", condition)
-	}
-	w.configure(map[string]string{"serve-namespaces": "one, two", "pipelines-as-code-url": "http://pac:8080"})
-	w.reconcile("two/app", "one/app")
-	w.wantOwner(appURL, "two/app")
-	w.configure(map[string]string{"serve-namespaces": "two", "pipelines-as-code-url": "http://pac:8080"})
-	w.restart()
-	w.reconcile("two/app")
-	w.wantCondition("two", "app", urlCondition, trueOwned) // what is claimed stays
-}
-
 // Until its claim is released a Repository may have a condition to withdraw. A write that fails is
 // repeated.
 func TestStatusIsWithdrawnBeforeTheClaimIsReleased(t *testing.T) {
