@@ -117,7 +117,7 @@ func (r *Reconciler) servedByPipelinesAsCode(
 		case !r.serves(rival.Namespace):
 			return fault.Operatorf(reasonClaimed, "%s belongs to Repository %s, whose namespace Pipelines-as-Code serves. "+
 				"Delete one of the two Repositories, or move that namespace as well.", wanted.Spec.URL, rival)
-		case other.CreationTimestamp.Before(&repository.CreationTimestamp):
+		case !settings.Owners.Asked && other.CreationTimestamp.Before(&repository.CreationTimestamp): // else proofs decide
 			return fault.Operatorf(reasonClaimed, "%s belongs to Repository %s, which is older. "+
 				"Delete one of the two Repositories.", wanted.Spec.URL, rival)
 		}

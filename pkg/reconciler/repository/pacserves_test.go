@@ -8,6 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/authz/claim"
 )
 
 // A Repository that Pipelines-as-Code serves has no claim. A user of a served namespace must not
@@ -44,6 +46,21 @@ func TestURLGoesToTheRepositoryThatPipelinesAsCodeServed(t *testing.T) {
 	_ = w.r.Reconcile(t.Context(), "one/app") // it is woken again
 	w.reconcile("two/app")
 	w.wantOwner(appURL, "two/app")
+}
+
+// Where proofs are required, an older Repository without one does not keep the URL from the next.
+func TestOlderRepositoryWithoutProofKeepsNoURL(t *testing.T) {
+	newer, older := repo("one", "app", appURL), repo("two", "app", appURL)
+	older.CreationTimestamp, newer.CreationTimestamp = metav1.NewTime(start), metav1.NewTime(start.Add(time.Hour))
+	w := newEnv(t, newer, older)
+	w.configure(map[string]string{
+		"serve-namespaces": "one, two", "pipelines-as-code-url": "http://pac:8080", "url-owners": "{}",
+	})
+	w.reconcile("two/app", "one/app")
+	w.wantOwner(appURL, "two/app")
+	w.advance(claim.HandoverAfter)
+	w.reconcile("one/app")
+	w.wantOwner(appURL, "one/app")
 }
 
 // A Repository of Pipelines-as-Code that the administrator's list bars from the URL keeps nobody from
