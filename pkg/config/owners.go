@@ -30,7 +30,7 @@ type Owners struct {
 func (o Owners) Listed(canonical string) []string {
 	var found []string
 	for _, namespace := range slices.Sorted(maps.Keys(o.listed)) {
-		if slices.ContainsFunc(o.listed[namespace], func(g *glob.Glob) bool { return g.Match(canonical) }) {
+		if slices.ContainsFunc(o.listed[namespace], func(g *glob.Glob) bool { return g.MatchApart(canonical) }) {
 			found = append(found, namespace)
 		}
 	}

@@ -37,7 +37,7 @@ func NewRepositoryGlob(text string) (RepositoryGlob, error) {
 
 // Match reports whether the glob matches a repository, "owner/repo".
 func (g RepositoryGlob) Match(repository string) bool {
-	return g.glob.Match(strings.ToLower(repository))
+	return g.glob.MatchApart(strings.ToLower(repository))
 }
 
 // One reports whether the glob is the name of one repository.

@@ -19,6 +19,7 @@ func TestTokenScope(t *testing.T) {
 		"open":                    {map[string]string{keyTokenScoped: "false"}, false, "", ""},
 		"an administrator's list": {map[string]string{keyExtraRepos: "acme/lib,\n Other/Tasks"}, false, "acme/lib other/tasks", ""},
 		"a glob":                  {map[string]string{keyExtraRepos: "acme/*"}, false, "acme/lib acme/app", ""},
+		"no overlapping texts":    {map[string]string{keyExtraRepos: "acme/app*pp"}, false, "", ""},
 		"no owner":                {map[string]string{keyExtraRepos: "lib"}, true, "", `"lib" is not "owner/repo"`},
 		"a path":                  {map[string]string{keyExtraRepos: "acme/lib/x"}, true, "", `"acme/lib/x" is not`},
 		"no glob":                 {map[string]string{keyExtraRepos: "acme/[a"}, true, "", `"acme/[a" is not`},

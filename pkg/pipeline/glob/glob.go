@@ -89,6 +89,12 @@ func (g *Glob) Match(text string) bool {
 	if g.before != "" && g.after != "" && strings.HasPrefix(text, g.before) && strings.HasSuffix(text, g.after) {
 		return true
 	}
+	return g.MatchApart(text)
+}
+
+// MatchApart is Match without that overlap. It is for an administrator's lists, which give rights:
+// acme/team-*-infra does not give any for acme/team-infra.
+func (g *Glob) MatchApart(text string) bool {
 	for _, alternative := range g.alternatives {
 		if alternative.Match(text) {
 			return true

@@ -100,8 +100,11 @@ func (r *Reconciler) createClaim(
 	ctx context.Context, repository *pacv1alpha1.Repository, canonical string,
 ) (claim *v1alpha1.RepositoryClaim, created bool, err error) {
 	wanted := makeClaim(r.namespace, canonical, repository)
-	if err := r.servedByPipelinesAsCode(wanted); err != nil {
-		return nil, false, err
+	if refused := r.servedByPipelinesAsCode(repository, wanted); refused != nil {
+		if claim, err = r.readClaim(ctx, wanted.Name); claim == nil && err == nil { // the cache may be behind
+			err = refused
+		}
+		return claim, false, err
 	}
 	claim, err = r.client.PlumblineV1alpha1().RepositoryClaims(r.namespace).Create(ctx, wanted, metav1.CreateOptions{})
 	if err == nil {

@@ -100,16 +100,26 @@ func (r *Reconciler) notServed(namespace string) string {
 }
 
 // servedByPipelinesAsCode returns an error if Pipelines-as-Code serves another Repository with the
-// URL of a new claim. Such a Repository has no claim that would protect its URL. Without this error
-// a user of a served namespace would get the team's deliveries, and tokens for its code.
-func (r *Reconciler) servedByPipelinesAsCode(wanted *v1alpha1.RepositoryClaim) error {
-	if !r.settings.Load().PipelinesAsCode.Runs() {
+// URL of a new claim, or has served it until its namespace moved a moment ago: it is the older one.
+// Such a Repository has no claim that would protect its URL. Without this error a user of a served
+// namespace would get the team's deliveries, and tokens for its code.
+func (r *Reconciler) servedByPipelinesAsCode(
+	repository *pacv1alpha1.Repository, wanted *v1alpha1.RepositoryClaim,
+) error {
+	settings := r.settings.Load()
+	if !settings.PipelinesAsCode.Runs() {
 		return nil
 	}
-	for _, other := range rivals(r.repositories)(wanted.Name) {
-		if !r.serves(other.Namespace) {
+	for _, rival := range rivals(r.repositories)(wanted.Name) {
+		other := r.cachedRepository(rival)
+		switch {
+		case other == nil, settings.Owners.Bar(wanted.Spec.URL, rival.Namespace):
+		case !r.serves(rival.Namespace):
 			return fault.Operatorf(reasonClaimed, "%s belongs to Repository %s, whose namespace Pipelines-as-Code serves. "+
-				"Delete one of the two Repositories, or move that namespace as well.", wanted.Spec.URL, other)
+				"Delete one of the two Repositories, or move that namespace as well.", wanted.Spec.URL, rival)
+		case !settings.Owners.Asked && other.CreationTimestamp.Before(&repository.CreationTimestamp): // else proofs decide
+			return fault.Operatorf(reasonClaimed, "%s belongs to Repository %s, which is older. "+
+				"Delete one of the two Repositories.", wanted.Spec.URL, rival)
 		}
 	}
 	return nil
