@@ -136,3 +136,23 @@ func TestDeliveryThatFails(t *testing.T) {
 		t.Error("an unknown delivery was resent")
 	}
 }
+
+func TestNewURLRemovesTheToken(t *testing.T) {
+	w := newFixture(t, Options{})
+	tok := w.CreateToken(NewToken{Project: app, Level: Maintainer}).Value
+	for _, step := range []struct {
+		body map[string]any
+		want string
+	}{
+		{map[string]any{"url": "https://one.example.com/", "token": "kept"}, "kept"},
+		{map[string]any{"url": "https://one.example.com/"}, "kept"},
+		{map[string]any{"url": "https://two.example.com/"}, ""},
+	} {
+		if r := w.do("PUT", at+"/hooks/"+itoa(w.hook), tok, step.body); r.Status != 200 {
+			t.Fatalf("%v is answered %d", step.body, r.Status)
+		}
+		if got := w.Hooks(app)[0]; got.ID != w.hook || got.Token != step.want {
+			t.Errorf("after %v: %+v", step.body, got)
+		}
+	}
+}

@@ -41,11 +41,14 @@ func deleteHook(c *call) answer {
 	return answer{Status: http.StatusNoContent}
 }
 
-// setHook changes what the parameters name. A token that is not named stays.
+// setHook changes what the parameters name. A token that is not named stays, unless the URL changes.
 func (c *call) setHook(h *hook) (answer, bool) {
 	if address := c.text("url"); address != "" {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			return answer{Status: http.StatusUnprocessableEntity, Body: object{"error": "Invalid url given"}}, true
+		}
+		if address != h.url {
+			h.token = ""
 		}
 		h.url = address
 	}

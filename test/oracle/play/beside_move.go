@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,16 +66,17 @@ func (b *Beside) scale(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// goBack does the steps of the documentation.
+// goBack does the steps of the documentation: Plumbline serves all namespaces until
+// Pipelines-as-Code runs, and then the others return.
 func (b *Beside) goBack(ctx context.Context, stay []string) error {
-	recorded, err := b.unsettled(ctx) // before step 1
-	if err != nil {
-		return err
-	}
 	patch := fmt.Sprintf(`{"data":{"pipelines-as-code-url":%q,"serve-namespaces":%q}}`, b.front.URL,
-		strings.Join(append([]string{"plumbline"}, stay...), ","))
+		strings.Join(append([]string{"plumbline"}, b.Namespaces()...), ","))
 	if _, err := b.ours.Kube.CoreV1().ConfigMaps("plumbline").
 		Patch(ctx, "plumbline", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	recorded, err := b.unsettled(ctx)
+	if err != nil {
 		return err
 	}
 	if err := b.settle(ctx, recorded); err != nil {
@@ -83,7 +85,15 @@ func (b *Beside) goBack(ctx context.Context, stay []string) error {
 	if err := b.removeState(ctx); err != nil {
 		return err
 	}
-	return errors.Join(b.scale(ctx, 1), b.controller.Start(ctx), b.watcher.Start(ctx))
+	if err := errors.Join(b.scale(ctx, 1), b.controller.Start(ctx), b.watcher.Start(ctx)); err != nil {
+		return err
+	}
+	if _, err := b.Migrate(ctx, "start", "--pac-url="+b.front.URL); err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(b.Namespaces(), func(name string) bool { return slices.Contains(stay, name) })
+	_, err = b.Migrate(ctx, append([]string{"namespace", "--back"}, others...)...)
+	return err
 }
 
 // unsettled returns the names of the GitEvents that have not settled.

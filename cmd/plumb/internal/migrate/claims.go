@@ -83,9 +83,8 @@ func allClaimed(claims map[string]*v1alpha1.RepositoryClaim, repositories map[st
 		return nil
 	}
 	slices.Sort(left)
-	return fmt.Errorf("%d Repositories are in namespaces that have moved, and Plumbline has not claimed their URLs yet, "+
-		"so Pipelines-as-Code still serves them, for example %s: plumb migrate namespace --all waits for it",
-		len(left), left[0])
+	return fmt.Errorf("the URLs of %d Repositories are not claimed by Plumbline yet, so Pipelines-as-Code still serves them, "+
+		"for example %s: run plumb migrate start, and then plumb migrate namespace --all, which waits for it", len(left), left[0])
 }
 
 // problem returns what the conditions of a Repository say is wrong, "" for nothing.

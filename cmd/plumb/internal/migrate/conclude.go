@@ -175,15 +175,10 @@ func (c *concluder) eventOf(run *pipelinev1.PipelineRun, result *v1alpha1.Result
 		},
 		Status: v1alpha1.GitEventStatus{
 			Disposition: v1alpha1.DispositionRuns,
-			Runs: []v1alpha1.Run{
-				{
-					Pipeline:  said[pipelinesascode.OriginalPRName],
-					Namespace: run.Namespace,
-					Name:      run.Name,
-					UID:       run.UID,
-					Result:    result,
-				},
-			},
+			Runs: []v1alpha1.Run{{
+				Pipeline: said[pipelinesascode.OriginalPRName], Namespace: run.Namespace, Name: run.Name, UID: run.UID,
+				Result: result,
+			}},
 		},
 	}
 	if bound := claim.Status.Bound; bound != nil && bound.RepositoryUID == repository.UID {

@@ -89,10 +89,8 @@ func (f *Finish) allMoved(ctx context.Context, found *pac.Installation) error {
 	}
 	if cm.Data[keyPaC] == "" {
 		if len(found.Running()) > 0 {
-			return fmt.Errorf(
-				"Pipelines-as-Code runs in namespace %s, and no migration has started: run plumb migrate start first",
-				found.Namespace,
-			)
+			return fmt.Errorf("Pipelines-as-Code runs in namespace %s, and no migration has started: "+
+				"run plumb migrate start first", found.Namespace)
 		}
 		return nil
 	}
@@ -198,9 +196,8 @@ func (f *Finish) end(ctx context.Context, runs []*pipelinev1.PipelineRun) error 
 			return err
 		}
 	case !f.Wait:
-		return errors.New(
-			"runs of Pipelines-as-Code have not finished: add --wait to wait for them, or --cancel to cancel them",
-		)
+		return errors.New("runs of Pipelines-as-Code have not finished: " +
+			"add --wait to wait for them, or --cancel to cancel them")
 	}
 	return f.awaitRuns(ctx, runs, metav1.NamespaceAll)
 }

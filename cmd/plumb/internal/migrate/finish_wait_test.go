@@ -69,3 +69,20 @@ func TestFinishListsRunsOnceWhileItWaits(t *testing.T) {
 		t.Errorf("%d lists and %d reads", lists, gets)
 	}
 }
+
+// Before plumb migrate start, turning PaC off would lose the deliveries of all namespaces. After
+// plumb migrate finish, an operator that has installed PaC again is to be turned off again.
+func TestOperatorRefusesBeforeStart(t *testing.T) {
+	e := newEnv(t, app("team-a"))
+	o := &Operator{Migration: e.Migration}
+	err := o.check(e.Context(), &operated{enabled: true})
+	if err == nil || !strings.Contains(err.Error(), "the URLs of 1 Repositories are not claimed by Plumbline yet") {
+		t.Error(err)
+	}
+	if err := e.own.Tracker().Add(claim(app("team-a"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.check(e.Context(), &operated{enabled: true}); err != nil {
+		t.Errorf("after plumb migrate finish: %v", err)
+	}
+}

@@ -69,21 +69,19 @@ func (n *Namespaces) hooks(cm *corev1.ConfigMap, repositories map[string][]pacv1
 		for _, repository := range repositories[name] {
 			git, page := repository.Spec.GitProvider, "/-/hooks"
 			switch {
-			case git == nil:
-				continue
-			case git.Type == gitlab.Name:
-			case repository.OnGitHub() && git.Secret != nil:
+			case git != nil && git.Type == gitlab.Name:
+			case git != nil && git.Secret != nil && repository.OnGitHub():
 				page = "/settings/hooks"
 			default:
 				continue
 			}
 			if first {
-				n.say("Change the URL of these repositories' webhooks to %s, if they lead to Pipelines-as-Code. "+
-					"Until then it serves their events.", receiverURL(cm))
+				n.say("Change the URL of these repositories' webhooks to %s, if they lead to Pipelines-as-Code. Until then it "+
+					"serves their events. GitLab removes the secret token when the URL changes: enter the token again before you "+
+					"save. It is in the Secret that git_provider.webhook_secret names.", receiverURL(cm))
 			}
 			first = false
-			n.say("  %s%s (or delete the webhook there, then: plumb webhook add %s --namespace %s)",
-				strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), page, repository.Name, name)
+			n.say("  %s%s", strings.TrimSuffix(strings.TrimRight(repository.Spec.URL, "/"), ".git"), page)
 		}
 	}
 }

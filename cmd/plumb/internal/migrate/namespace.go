@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
@@ -144,12 +145,11 @@ func (n *Namespaces) choose(
 	ctx context.Context, cm *corev1.ConfigMap, repositories map[string][]pacv1alpha1.Repository,
 ) error {
 	listed := entries(cm.Data[keyNamespaces])
+	if n.All && n.Back {
+		return n.chooseMoved(ctx, listed)
+	}
 	if n.All {
-		n.Names = slices.Sorted(maps.Keys(repositories))
-		if n.Back {
-			n.Names = slices.DeleteFunc(listed, func(name string) bool { return name == n.Namespace })
-		}
-		if len(n.Names) == 0 {
+		if n.Names = slices.Sorted(maps.Keys(repositories)); len(n.Names) == 0 {
 			return errors.New("no namespace has a Repository that could be moved")
 		}
 		return nil
@@ -163,6 +163,25 @@ func (n *Namespaces) choose(
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// chooseMoved chooses the namespaces that are listed, and those whose URLs are still claimed: an
+// earlier call may have been killed after it had changed the list.
+func (n *Namespaces) chooseMoved(ctx context.Context, listed []string) error {
+	claims, err := n.claims(ctx)
+	if err != nil {
+		return err
+	}
+	all := sets.New(listed...)
+	for _, claim := range claims {
+		if claim.Status.ReleasedAt == nil {
+			all.Insert(claim.Spec.Repository.Namespace)
+		}
+	}
+	if n.Names = sets.List(all.Delete(n.Namespace)); len(n.Names) == 0 {
+		return errors.New("no namespace is at Plumbline that could be moved back")
+	}
+	return nil
 }
 
 // wrong says why a namespace cannot move.

@@ -7,9 +7,12 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"knative.dev/pkg/apis"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
+	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 )
 
 func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
@@ -31,8 +34,26 @@ func TestNamespaceSaysWhatBecameOfRepositories(t *testing.T) {
 	}
 	e.says("Repository team-a/refused claimed, but CredentialsMissing: no token",
 		"Repository team-a/second is not served: its URL belongs to Repository team-a/app", "https://hooks.example.com/",
-		"https://gitlab.example.com/acme/lab/-/hooks", "plumb webhook add lab --namespace team-a",
+		"https://gitlab.example.com/acme/lab/-/hooks", "enter the token again before you save",
 		"https://github.com/acme/hub/settings/hooks")
+}
+
+// A call that is killed after it has changed the list is repeated: it waits for the claims.
+func TestNamespaceAllBackContinues(t *testing.T) {
+	e, lists := newMoving(t, app("team-a")), 0
+	e.own.PrependReactor("list", "repositoryclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+		lists++
+		held := &v1alpha1.RepositoryClaimList{Items: []v1alpha1.RepositoryClaim{*claim(app("team-a"))}}
+		return lists < 4, held, nil
+	})
+	if err := e.move(func(n *Namespaces) { n.All, n.Back = true, true }); err != nil || lists < 4 {
+		t.Errorf("after %d lists of claims: %v", lists, err)
+	}
+	e.says("Repository team-a/app released")
+	err := e.move(func(n *Namespaces) { n.All, n.Back = true, true })
+	if err == nil || !strings.Contains(err.Error(), "no namespace is at Plumbline") {
+		t.Errorf("when all are back: %v", err)
+	}
 }
 
 func TestNamespaceNamesRepositoriesThatAreNotClaimed(t *testing.T) {

@@ -193,7 +193,7 @@ func (o *Operator) check(ctx context.Context, s *operated) error {
 	if o.Back {
 		return o.namesFree(ctx, s.target())
 	}
-	if url == "" {
+	if url == "" && !s.enabled {
 		return nil
 	}
 	return o.nothingLeft(ctx, cm)

@@ -10,18 +10,24 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
+	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 )
+
+// exemptTimeout is how long API servers may call PaC's webhook after exempt has changed it.
+const exemptTimeout = 10 * time.Second
 
 // Start lets Plumbline run next to PaC, with no namespace moved yet.
 type Start struct {
@@ -114,10 +120,8 @@ func (s *Start) check(ctx context.Context, found *pac.Installation) (err error) 
 			"check the kubeconfig's context")
 	}
 	if stopped := found.Stopped(); stopped != "" {
-		return fmt.Errorf(
-			"the Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: start it again",
-			found.Namespace, stopped,
-		)
+		return fmt.Errorf("the Deployment %s/%s does not run, so nothing serves the namespaces that have not moved: "+
+			"start it again", found.Namespace, stopped)
 	}
 	if s.URL == "" {
 		if s.URL, err = found.Address(ctx, s.Cluster.Kube); err != nil {
@@ -136,10 +140,8 @@ func (s *Start) installed(ctx context.Context) error {
 	for _, component := range []preflight.Component{preflight.Controller, preflight.Receiver} {
 		_, err := s.Cluster.Kube.AppsV1().Deployments(s.Namespace).Get(ctx, string(component), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return fmt.Errorf(
-				"the Deployment %s/%s does not exist: install Plumbline first, or name its namespace with --system-namespace",
-				s.Namespace, component,
-			)
+			return fmt.Errorf("the Deployment %s/%s does not exist: install Plumbline first, or name its namespace with "+
+				"--system-namespace", s.Namespace, component)
 		}
 		if err != nil {
 			return kube.Failed("reading Deployment "+string(component), err)
@@ -155,10 +157,8 @@ func (s *Start) keys(cm *corev1.ConfigMap, copied map[string]*string) (map[strin
 	what := fmt.Sprintf("ConfigMap %s/%s", s.Namespace, s.ConfigMap)
 	switch {
 	case set != "" && set != s.URL:
-		return nil, fmt.Errorf(
-			"%s has %s: %q, but Pipelines-as-Code listens on %s: correct the key, or give its value with --pac-url", what,
-			keyPaC, set, s.URL,
-		)
+		return nil, fmt.Errorf("%s has %s: %q, but Pipelines-as-Code listens on %s: correct the key, or give its value "+
+			"with --pac-url", what, keyPaC, set, s.URL)
 	case set != "" && served == "":
 		return nil, fmt.Errorf("%s has %s and an empty %s, so Plumbline serves every namespace: set %s to %q",
 			what, keyPaC, keyNamespaces, keyNamespaces, s.Namespace)
@@ -217,16 +217,26 @@ func (s *Start) copy(ctx context.Context, m copies) error {
 		}
 		s.say("%s was created, with the keys %s", what, strings.Join(slices.Sorted(maps.Keys(secret.Data)), ", "))
 	}
-	if m.global != nil {
-		what := fmt.Sprintf("Repository %s/%s", s.Namespace, m.global.Name)
-		_, err := s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(s.Namespace).
-			Create(ctx, m.global, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return kube.Failed("creating "+what, err)
-		}
-		s.say("%s was created: the global Repository", what)
+	if m.global == nil {
+		return nil
 	}
+	what := fmt.Sprintf("Repository %s/%s", s.Namespace, m.global.Name)
+	if err := s.createGlobal(ctx, m.global); err != nil && !apierrors.IsAlreadyExists(err) {
+		return kube.Failed("creating "+what, err)
+	}
+	s.say("%s was created: the global Repository", what)
 	return nil
+}
+
+// createGlobal creates the global Repository. API servers learn by a watch that PaC's webhook does
+// not check Plumbline's namespace any more, so it may still refuse the Repository for a moment.
+func (s *Start) createGlobal(ctx context.Context, global *pacv1alpha1.Repository) (err error) {
+	_ = wait.PollUntilContextTimeout(ctx, s.Poll, exemptTimeout, true, func(ctx context.Context) (bool, error) {
+		_, err = s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(s.Namespace).
+			Create(ctx, global, metav1.CreateOptions{})
+		return err == nil || !strings.Contains(err.Error(), pacWebhookConfig), nil
+	})
+	return err
 }
 
 // next says what the administrator does now.

@@ -230,7 +230,12 @@ func TestStartCopiesGlobalRepositoryPastPaCsWebhook(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "validation.pipelinesascode.tekton.dev"},
 		Webhooks:   []admissionv1.ValidatingWebhook{{Name: "validation.pipelinesascode.tekton.dev"}},
 	})...)
+	denied, creates := errors.New(`admission webhook "validation.pipelinesascode.tekton.dev" denied the request: `+
+		"URL must be set"), 0
 	e.own.PrependReactor("create", "repositories", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if creates++; creates < 3 { // the API server has not seen the change yet
+			return true, nil, denied
+		}
 		configs := e.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		config, err := configs.Get(t.Context(), "validation.pipelinesascode.tekton.dev", metav1.GetOptions{})
 		if err != nil {
@@ -241,7 +246,7 @@ func TestStartCopiesGlobalRepositoryPastPaCsWebhook(t *testing.T) {
 			selector = labels.Everything()
 		}
 		if err != nil || selector.Matches(labels.Set{corev1.LabelMetadataName: a.GetNamespace()}) {
-			return true, nil, errors.New("admission webhook denied the request: URL must be set")
+			return true, nil, denied
 		}
 		return false, nil, nil
 	})
