@@ -35,8 +35,8 @@ func TestURLOfPipelinesAsCodeIsNotClaimed(t *testing.T) {
 	w.wantCondition("two", "app", urlCondition, trueOwned) // what is claimed stays
 }
 
-// While both are served, the older Repository gets the URL, whichever is reconciled first: the newer
-// one may have waited for the move.
+// While both are served, the older Repository gets the URL, whichever is reconciled first: the
+// newer one may have waited for the move.
 func TestURLGoesToTheRepositoryThatPipelinesAsCodeServed(t *testing.T) {
 	newer, older := repo("one", "app", appURL+".git"), repo("two", "app", appURL)
 	older.CreationTimestamp, newer.CreationTimestamp = metav1.NewTime(start), metav1.NewTime(start.Add(time.Hour))
@@ -63,8 +63,8 @@ func TestOlderRepositoryWithoutProofKeepsNoURL(t *testing.T) {
 	w.wantOwner(appURL, "one/app")
 }
 
-// A Repository of Pipelines-as-Code that the administrator's list bars from the URL keeps nobody from
-// it.
+// A Repository of Pipelines-as-Code that the administrator's list bars from the URL keeps nobody
+// from it.
 func TestBarredRepositoryKeepsNoURL(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL+".git"))
 	w.configure(map[string]string{

@@ -41,7 +41,8 @@ func deleteHook(c *call) answer {
 	return answer{Status: http.StatusNoContent}
 }
 
-// setHook changes what the parameters name. A token that is not named stays, unless the URL changes.
+// setHook changes what the parameters name. A token that is not named stays, unless the URL
+// changes.
 func (c *call) setHook(h *hook) (answer, bool) {
 	if address := c.text("url"); address != "" {
 		if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {

@@ -237,7 +237,7 @@ func TestFinishRefuses(t *testing.T) {
 		}, "these namespaces: team-a."},
 		"Repositories without a claim": {func(l *left) {
 			_ = l.own.Tracker().Delete(claimKind(), system, claim(repository(team, "app", l.web)).Name)
-		}, "1 Repositories are in namespaces that have moved"},
+		}, "the URLs of 1 Repositories are not claimed by Plumbline yet"},
 		"an additional controller that runs": {func(l *left) {
 			second := deployment(pacNS, "second-controller")
 			second.Spec.Template.Spec.Containers = []corev1.Container{
