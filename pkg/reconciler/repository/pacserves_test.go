@@ -63,8 +63,8 @@ func TestOlderRepositoryWithoutProofKeepsNoURL(t *testing.T) {
 	w.wantOwner(appURL, "one/app")
 }
 
-// A Repository of Pipelines-as-Code that the administrator's list bars from the URL keeps nobody
-// from it.
+// A Repository of Pipelines-as-Code that the administrator's list bars from the URL does not keep
+// others from it.
 func TestBarredRepositoryKeepsNoURL(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL+".git"))
 	w.configure(map[string]string{
@@ -74,7 +74,7 @@ func TestBarredRepositoryKeepsNoURL(t *testing.T) {
 	w.wantOwner(appURL, "one/app")
 }
 
-// At the start the cache may lack the claim. It is the owner's all the same.
+// At the start the cache may lack the claim. It is the owner's anyway.
 func TestClaimThatTheCacheLacksStays(t *testing.T) {
 	w := newEnv(t, repo("one", "app", appURL), repo("two", "app", appURL+".git"), claimed(appURL, "one", "app", nil))
 	w.configure(map[string]string{"serve-namespaces": "one", "pipelines-as-code-url": "http://pac:8080"})
