@@ -17,7 +17,7 @@ import (
 	"github.com/plumbline-ci/plumbline/cmd/internal/waiting"
 )
 
-// logEvery is how often what the receiver waits for is compared with what was logged.
+// logEvery is how often the receiver checks whether it waits for something that it has not logged.
 const logEvery = time.Second
 
 // waits knows what the receiver still needs before it can serve.

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// This file has every text that is matched in an error: those without a structural marker, and the
-// parts that vary between attempts and are removed from messages.
+// This file has the texts by which an error is recognised if neither its code nor its reason tells,
+// and the patterns of what varies between attempts, which are removed from messages.
 
 // maxMessageBytes keeps conditions and checks far below the limits of etcd and of the Git services.
 const maxMessageBytes = 16 << 10

@@ -42,7 +42,7 @@ func (s *Scope) declare() error {
 				return err
 			}
 			if e.filter, err = filters.Within(s.facts.Budget).Compile(p.Filter); err != nil {
-				return fault.Operatorf(reasonBadParam, "%s (%s): the filter is not an expression: %w", p.Field, p.Name, err)
+				return fault.Operatorf(reasonBadParam, "%s (%s): the filter is not a valid expression: %w", p.Field, p.Name, err)
 			}
 		}
 		s.params[p.Name] = append(s.params[p.Name], e)

@@ -64,11 +64,11 @@ func TestParamsThatTheOwnerMustFix(t *testing.T) {
 	}{
 		"a filter that cannot be read": {
 			Param{Name: "tier", Filter: "pac.event ==", Field: "spec.params[2]"},
-			"spec.params[2] (tier): the filter is not an expression: 1:13: Syntax error",
+			"spec.params[2] (tier): the filter is not a valid expression: 1:13: Syntax error",
 		},
 		"a filter that reads another param": {
 			Param{Name: "tier", Filter: `tier == "x"`, Field: "spec.params[0]"},
-			"spec.params[0] (tier): the filter is not an expression: 1:1: tier is not defined",
+			"spec.params[0] (tier): the filter is not a valid expression: 1:1: tier is not defined",
 		},
 		"a secret without a key": {
 			Param{Name: "tier", Secret: &SecretRef{Name: "vault"}, Field: "spec.params[1]"},

@@ -15,7 +15,8 @@ import (
 
 // renewEvery is how often an installation's token may be minted again because a call was refused. A
 // token has the permissions that the installation had when it was minted, and is valid for an hour.
-// When an administrator grants a missing permission, the next calls must not wait for its end.
+// When an administrator grants a missing permission, the next calls must not wait until the token
+// expires.
 const renewEvery = time.Minute
 
 // renewals limits these mints for one installation. It is safe for concurrent use.

@@ -93,7 +93,7 @@ func (r *repository) members(ctx context.Context, what, of, name string) ([]*mem
 	})
 }
 
-// anyOf reports whether one of the memberships is the user's and counts.
+// anyOf reports whether the user is among the members, active and with at least the level least.
 func (r *repository) anyOf(what, user string, least gl.AccessLevelValue, members []*member) (bool, error) {
 	for _, m := range members {
 		if m == nil || m.Username == "" {

@@ -137,7 +137,7 @@ func testRepeat(t *testing.T, w Env) {
 		}
 	}
 	if got := r.only(t); got.Conclusion != "failure" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the check is %+v, want a failure", got)
 	}
 }
 
@@ -170,7 +170,7 @@ func testOtherRun(t *testing.T, w Env) {
 	}
 	got := r.Service.Checks(r.head.SHA)
 	if len(got) != 2 || got[0].Conclusion != "failure" || got[1].State != "in_progress" {
-		t.Errorf("got %+v", got)
+		t.Errorf("the checks are %+v, want a failure and then run-2 in progress", got)
 	}
 }
 

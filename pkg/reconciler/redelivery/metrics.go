@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MeterName is the name of the meter of all sources.
+// MeterName is the name of the meter that all logs of deliveries share.
 const MeterName = "github.com/plumbline-ci/plumbline/pkg/reconciler/redelivery"
 
 // Metrics are of the logs that this process reads.

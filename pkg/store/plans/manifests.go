@@ -21,9 +21,9 @@ import (
 const maxWhole = 1 << 20
 
 // Save stores the manifests and the values of their markers, so that what is created later is what
-// was planned now, whatever changes meanwhile. It stores few manifests in the plan, which is that
-// of the status, and others in EventPayloads. If a budget of unsettled events is exhausted, it
-// returns a Throttled fault with a reason of pkg/flowcontrol/quota.
+// was planned now, whatever changes meanwhile. If all manifests fit into the status, it stores them
+// in plan, which must be the plan of the status, else in EventPayloads. If a budget of unsettled
+// events is exhausted, it returns a Throttled fault with a reason of pkg/flowcontrol/quota.
 func (p *StoredPlan) Save(
 	ctx context.Context, plan *v1alpha1.Plan, manifests []Manifest, secrets map[string]string,
 ) error {

@@ -108,8 +108,8 @@ func (r *reader) block(indentation int) {
 	}
 }
 
-// folded skips a blank line of a folded text: the first of several line breaks is dropped unless
-// the lines beside it are indented.
+// folded moves past one blank line of a folded text, because YAML drops the first of several line
+// breaks. If a line before or after them is indented, it drops none.
 func (r *reader) folded() {
 	blank := 0
 	for row := r.row; row < len(r.lines) && strings.TrimSpace(r.lines[row]) == ""; row++ {

@@ -34,7 +34,8 @@ func (w *planner) settings() (*settings.Settings, error) {
 	return read, nil
 }
 
-// recorded reads the delivery of files, nil if there is none.
+// recorded reads the delivery from the files of --payload and --headers. It returns nil without
+// --payload.
 func (w *planner) recorded() (*delivery.Delivery, error) {
 	if w.payload == "" {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 )
 
 // Recorded returns a delivery that a Git service has sent. The headers are lines "Name: value", as
-// the service's page of recent deliveries shows them, or a JSON object. A key that is given
-// replaces the delivery's own.
+// the service's page of recent deliveries shows them, or a JSON object. The key,
+// if not empty, replaces the delivery's id (X-GitHub-Delivery, Idempotency-Key).
 func Recorded(payload, headers []byte, key string) (Delivery, error) {
 	if len(bytes.TrimSpace(payload)) == 0 {
 		return Delivery{}, errors.New("the payload is empty: copy it from the page of the delivery")

@@ -121,7 +121,7 @@ func (s *operated) setting(on bool) string {
 	return fmt.Sprintf("set %s in TektonConfig %s", strings.Join(fields, " and "), configName)
 }
 
-// left returns what the operator has not deleted yet. It deletes what belongs to a
+// left returns what the operator has not deleted yet. The operator deletes what belongs to a
 // TektonInstallerSet before the TektonInstallerSet itself.
 func (s *operated) left() (left []string) {
 	if s.pac != "" {

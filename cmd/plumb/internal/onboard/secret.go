@@ -117,7 +117,7 @@ func (s *secretValues) create(
 	case knownToken != token:
 		return fmt.Errorf("%s exists with another token: replace it with plumb webhook update-token, or delete the Secret", s)
 	case webhook != "" && knownWebhook != webhook:
-		return fmt.Errorf("%s exists with another key %s: change it with kubectl edit, or delete the Secret",
+		return fmt.Errorf("%s exists, and its key %s has another value: change it, or delete the Secret and run the command again",
 			s, s.webhook.key)
 	}
 	say("%s exists already and stays", s)

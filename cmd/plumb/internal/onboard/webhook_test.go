@@ -152,7 +152,7 @@ func TestCreateDoesNotIgnoreTheGivenWebhookSecret(t *testing.T) {
 	e.must(e.create(token))
 	again := &Repository{Namespace: team, URL: e.web, GitLab: true, Token: token, WebhookSecret: "s3cret"}
 	err := again.Create(t.Context(), e.cluster, e.say)
-	e.refuses(err, "exists with another key webhook.secret")
+	e.refuses(err, "its key webhook.secret has another value")
 	again.Token = e.token(gitlab.Maintainer)
 	e.refuses(again.Create(t.Context(), e.cluster, e.say), "exists with another token")
 	again.Token = token

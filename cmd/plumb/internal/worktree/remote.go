@@ -63,8 +63,8 @@ func (t *Tree) URL(ctx context.Context) (string, error) {
 // scpForm is the short form of an SSH address: git@github.com:acme/app.git.
 var scpForm = regexp.MustCompile(`^(?:[^@/:]+@)?([^/:@]+|\[[0-9a-fA-F:]+\]):(.+)$`)
 
-// WebURL makes of an address that Git clones from the one that a browser shows. Errors never repeat
-// a user or password.
+// WebURL turns an address to clone from into the repository's address for browsers. Errors never
+// contain the user name or the password.
 func WebURL(address string) (string, error) {
 	if found := scpForm.FindStringSubmatch(address); found != nil && !strings.Contains(address, "://") {
 		return web("https", found[1], found[2])

@@ -173,11 +173,11 @@ func (a *Attempt) Desired() []status.Check {
 	in := status.Input{Application: a.Config.ApplicationName, Event: a.Event}
 	for _, run := range a.Event.Status.Runs {
 		in.Runs = append(in.Runs, status.RunState{
-			Run:         run,
-			PipelineRun: a.Seen[run.Name],
-			Links:       a.Config.Console.Links(run),
-			Wait:        a.Waits.Of(v1alpha1.StepCreate + run.Name),
-			CancelRefused:     a.Waits.Of(v1alpha1.StepCancel + run.Name),
+			Run:           run,
+			PipelineRun:   a.Seen[run.Name],
+			Links:         a.Config.Console.Links(run),
+			Wait:          a.Waits.Of(v1alpha1.StepCreate + run.Name),
+			CancelRefused: a.Waits.Of(v1alpha1.StepCancel + run.Name),
 		})
 	}
 	return status.Desired(in)

@@ -32,7 +32,8 @@ import (
 // change.
 const PollInterval = 5 * time.Minute
 
-// Waiters is what the events of an installation know of slots. All of it comes from caches.
+// Waiters says which runs of an installation's events have a slot. It reads caches; only a run that
+// is about to wait costs a call, a dry run.
 type Waiters struct {
 	// installation is Plumbline's namespace, and global the name of the global Repository there, ""
 	// if there is none.

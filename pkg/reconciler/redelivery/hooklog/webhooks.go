@@ -14,7 +14,7 @@ import (
 // for different events. Each costs a call at each read.
 const maxHooks = 5
 
-// webhooks are those of one project that lead here.
+// webhooks are the webhooks of one project that call this installation's receiver.
 type webhooks struct {
 	of    []*webhook
 	queue redelivery.Queue
