@@ -234,6 +234,7 @@ func (s *Start) createGlobal(ctx context.Context, global *pacv1alpha1.Repository
 	_ = wait.PollUntilContextTimeout(ctx, s.Poll, exemptTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err = s.Cluster.Own.PipelinesascodeV1alpha1().Repositories(s.Namespace).
 			Create(ctx, global, metav1.CreateOptions{})
+		// Only the text of a denial names the webhook: its code and reason are those of every webhook.
 		return err == nil || !strings.Contains(err.Error(), pacWebhookConfig), nil
 	})
 	return err

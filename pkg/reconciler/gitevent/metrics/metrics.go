@@ -56,7 +56,7 @@ func New() *Metrics {
 			"Tokens of runs that could not be revoked when their event settled; they end by themselves."),
 		full: counter(meter, "plumbline.memory.full",
 			"Attempts at events that were put off because others hold the memory for large ones."),
-		drops: counter(meter, "plumbline.report.dropped", "Reports that were given up: nobody can be told how a run ended."),
+		drops: counter(meter, "plumbline.report.dropped", "Reports that were given up: the Git service never shows how a run ended."),
 		unhandled: counter(meter, "plumbline.gitevent.unhandled",
 			"Refusals that a step left without an answer: defects of Plumbline."),
 		noTurn: counter(meter, "plumbline.gitevent.turns.refused",

@@ -47,7 +47,7 @@ func (a *Access) readOwners(ctx context.Context) (owners.People, error) {
 		}
 	}
 	if fault.Is(err, fault.Invalid) {
-		a.Tell(ReasonBadOwners, fault.Of(err).Message+", on the default branch: nobody has rights by it until it is fixed")
+		a.Tell(ReasonBadOwners, fault.Of(err).Message+", on the default branch: it gives no rights until it is fixed")
 		people, err = owners.People{}, nil
 	}
 	if err == nil && !people.Any() {
