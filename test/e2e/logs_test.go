@@ -133,7 +133,7 @@ func saysWhyItHasNoLog(t *testing.T, env *environment) {
 // Without the optional ClusterRole, checks conclude and say what is missing. The same is true of
 // the right to read Secrets.
 func TestLogsNeedTheirRights(t *testing.T) {
-	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1})
+	env := newClaimedEnvironment(t, setup{receivers: 1, controllers: 1, system: rightsNamespace})
 	env.createTeamSecret("of-team", "value", "a-value-of-the-team")
 	reads := strings.Replace(onTekton(pipeline("reads", "push", fails)), "script: exit 0\n",
 		"script: exit 0\n              envFrom: [{secretRef: {name: of-team}}]\n", 1)

@@ -4,6 +4,8 @@ package steplogs
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tektoncd/pipeline/pkg/apis/pipeline"
@@ -76,14 +78,15 @@ func (f *run) sees(seen refs, created time.Time) {
 }
 
 // secrets returns the values of the Secrets that the run could see. It fails if one of them cannot
-// be read: then no log is shown.
+// be read: then no log is shown. Of several that cannot be read it names the first by name, so that
+// the text of a check is the same after each attempt.
 func (r *Reader) secrets(ctx context.Context, found *run) (values []string, err error) {
 	if len(found.refs) > maxRefs {
 		return nil, &hiddenError{missing: v1alpha1.MissingLog{Reason: v1alpha1.LogSecrets}}
 	}
-	for name, optional := range found.refs {
+	for _, name := range slices.Sorted(maps.Keys(found.refs)) {
 		secret, err := r.Kube.Secrets(found.Namespace).Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && optional {
+		if apierrors.IsNotFound(err) && found.refs[name] {
 			continue
 		}
 		if err != nil {
