@@ -117,22 +117,6 @@ func TestPromotionEnqueuesRepositoriesAndOwnersOfClaims(t *testing.T) {
 	}
 }
 
-// The message of a condition is the same in each attempt: a change of it wakes the Repository again.
-func TestConditionNamesTheSameRivalInEachAttempt(t *testing.T) {
-	w := newEnv(t, repo("one", "app", appURL))
-	for _, namespace := range []string{"g", "c", "a", "f", "b", "e", "d"} {
-		w.must(w.r.repositories.Add(repo(namespace, "app", appURL)))
-	}
-	var want []types.NamespacedName
-	for _, namespace := range []string{"a", "b", "c", "d", "e", "f", "g", "one"} {
-		want = append(want, types.NamespacedName{Namespace: namespace, Name: "app"})
-	}
-	w.must(w.r.repositories.Add(repo("one", "app", appURL)))
-	if diff := cmp.Diff(want, rivals(w.r.repositories)(claimName(appURL))); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
 func TestNewestProblemDoesNotDependOnTheOrder(t *testing.T) {
 	a, b := waiting("a", operatorWait("A", 0)), waiting("b", operatorWait("B", 0))
 	if !sameProblem(newest(a, b), newest(b, a)) {
