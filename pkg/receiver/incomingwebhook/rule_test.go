@@ -50,7 +50,8 @@ func TestCheckParamsNamesTheFirstParam(t *testing.T) {
 		r.Params[fmt.Sprint("p", n)] = "x"
 	}
 	for range 10 {
-		if got := r.CheckParams(&pacv1alpha1.IncomingRule{}); got == nil || !strings.Contains(got.Message, "p0 is not allowed") {
+		got := r.CheckParams(&pacv1alpha1.IncomingRule{})
+		if got == nil || !strings.Contains(got.Message, "p0 is not allowed") {
 			t.Fatalf("refused with %+v", got)
 		}
 	}

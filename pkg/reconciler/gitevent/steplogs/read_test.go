@@ -164,8 +164,9 @@ func TestReadShowsNoLogIfASecretCannotBeRead(t *testing.T) {
 		"and others are forbidden": {func(f *fixture, _ *pipelinev1.TaskRun, pod *corev1.Pod) {
 			f.answer = func(path string) int { return map[bool]int{true: 403}[strings.HasPrefix(path, "secrets/")] }
 			for _, name := range []string{"d", "c", "a", "b"} {
-				pod.Spec.Containers[0].EnvFrom = append(pod.Spec.Containers[0].EnvFrom,
-					corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
+				pod.Spec.Containers[0].EnvFrom = append(pod.Spec.Containers[0].EnvFrom, corev1.EnvFromSource{
+					SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}},
+				})
 			}
 		}, v1alpha1.LogSecret, "Secret a", false},
 		"is deleted": {func(f *fixture, _ *pipelinev1.TaskRun, _ *corev1.Pod) { delete(f.secrets, "s") },
