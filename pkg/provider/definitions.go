@@ -38,9 +38,9 @@ func IsDefinition(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadFiles reads the files of a directory, some at the same time, and sorts them by path. It begins
-// no read after an error. Of several errors it returns that of the first path, so that it is the
-// same in each attempt. Too many or too large files are an Invalid fault that names the directory.
+// ReadFiles reads the files of a directory, some at the same time, and sorts them by path. After an
+// error it begins no other read. Of several errors it returns that of the first path, the same in
+// each attempt. Too many or too large files are an Invalid fault that names the directory.
 func ReadFiles(
 	ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error),
 ) ([]git.File, error) {

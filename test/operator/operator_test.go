@@ -82,8 +82,8 @@ func TestRepositoriesSurvive(t *testing.T) {
 	}
 }
 
-// The process is killed when a call has taken effect, and the command is called again. A Repository that is gone stops
-// it.
+// The process is killed when a call has taken effect, and the command is called again. A Repository
+// that is gone stops it.
 func TestKilledCommandContinues(t *testing.T) {
 	proxy, err := cluster.NewProxy(shared.cluster)
 	must(t, err)
