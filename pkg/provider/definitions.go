@@ -38,8 +38,9 @@ func IsDefinition(name string) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// ReadFiles reads the files of a directory, some at the same time, and sorts them by path. It stops
-// at the first error. Too many or too large files are an Invalid fault that names the directory.
+// ReadFiles reads the files of a directory, some at the same time, and sorts them by path. After an
+// error it begins no other read. Of several errors it returns that of the first path, the same in
+// each attempt. Too many or too large files are an Invalid fault that names the directory.
 func ReadFiles(
 	ctx context.Context, dir string, names []string, read func(context.Context, string) ([]byte, error),
 ) ([]git.File, error) {
@@ -48,29 +49,26 @@ func ReadFiles(
 			dir, len(names), MaxFiles)
 	}
 	names = slices.Sorted(slices.Values(names))
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	files := make([]git.File, len(names))
+	files, errs := make([]git.File, len(names)), make([]error, len(names))
 	gate := make(chan struct{}, parallel)
 	var all sync.WaitGroup
 	var caught panics.Catcher
 	var total atomic.Int64
+	var failed atomic.Bool
 	for i, name := range names {
-		gate <- struct{}{}
+		if gate <- struct{}{}; failed.Load() || ctx.Err() != nil {
+			break
+		}
 		all.Go(func() {
 			defer func() { <-gate }()
-			if ctx.Err() != nil {
-				return
-			}
 			caught.Run(func() {
 				data, err := read(ctx, name)
 				if err == nil {
 					err = CheckTotal(dir, int(total.Add(int64(len(data)))))
 				}
 				if err != nil {
-					// The first cause wins; later errors follow from it.
-					cancel(err)
-					return
+					errs[i] = err
+					failed.Store(true)
 				}
 				files[i] = git.File{Path: name, Data: data}
 			})
@@ -78,8 +76,8 @@ func ReadFiles(
 	}
 	all.Wait()
 	caught.Again()
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("reading %s: %w", dir, context.Cause(ctx))
+	if err := cmp.Or(append(errs, context.Cause(ctx))...); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	return files, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
@@ -19,10 +20,11 @@ import (
 
 // served is a Server that runs.
 type served struct {
-	t    *testing.T
-	url  string
-	stop context.CancelFunc
-	done chan error
+	t      *testing.T
+	url    string
+	client *http.Client
+	stop   context.CancelFunc
+	done   chan error
 }
 
 func serve(t *testing.T, s *receiver.Server) *served {
@@ -33,7 +35,9 @@ func serve(t *testing.T, s *receiver.Server) *served {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	s.Logger = zap.NewNop().Sugar()
-	run := &served{t: t, url: "http://" + listener.Addr().String(), stop: stop, done: make(chan error, 1)}
+	run := &served{
+		t: t, url: "http://" + listener.Addr().String(), client: http.DefaultClient, stop: stop, done: make(chan error, 1),
+	}
 	go func() { run.done <- s.Serve(ctx, listener) }()
 	t.Cleanup(stop)
 	return run
@@ -41,7 +45,7 @@ func serve(t *testing.T, s *receiver.Server) *served {
 
 // get returns the status, 0 without an answer, and whether the connection will be closed.
 func (s *served) get(path string) (status int, closing bool) {
-	response, err := http.Get(s.url + path)
+	response, err := s.client.Get(s.url + path)
 	if err != nil {
 		return 0, false
 	}
@@ -52,7 +56,7 @@ func (s *served) get(path string) (status int, closing bool) {
 
 // read returns the status and the text of an answer, 0 and the error without one.
 func (s *served) read(path string) (status int, text string) {
-	response, err := http.Get(s.url + path)
+	response, err := s.client.Get(s.url + path)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -168,39 +172,51 @@ func TestRootAnswersLoadBalancers(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	entered, release := make(chan struct{}, 1), make(chan struct{})
-	var cancelled atomic.Bool
-	server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
-			entered <- struct{}{}
-			<-release
-			cancelled.Store(r.Context().Err() != nil)
+	synctest.Test(t, func(t *testing.T) {
+		entered, release := make(chan struct{}, 1), make(chan struct{})
+		var cancelled atomic.Bool
+		server := receiver.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				entered <- struct{}{}
+				<-release
+				cancelled.Store(r.Context().Err() != nil)
+			}
+			w.WriteHeader(http.StatusAccepted)
+		}), nil)
+		server.Waits, server.Logger = func() []string { return nil }, zap.NewNop().Sugar()
+		ctx, stop := context.WithCancel(t.Context())
+		listener, ended := make(pipes), make(chan error)
+		go func() { ended <- server.Serve(ctx, listener) }()
+		client := &http.Client{Transport: &http.Transport{DialContext: listener.dial}}
+		defer client.CloseIdleConnections()
+		run := &served{t: t, url: "http://receiver", client: client}
+		if _, closing := run.get("/hook"); closing {
+			t.Error("a connection is closed before the drain")
 		}
-		w.WriteHeader(http.StatusAccepted)
-	}), nil)
-	server.Waits, server.DrainWait = func() []string { return nil }, 3*time.Second
-	run := serve(t, server)
-	run.eventually("/ready", http.StatusOK)
-	if _, closing := run.get("/hook"); closing {
-		t.Error("a connection is closed before the drain")
-	}
 
-	slow := make(chan int, 1)
-	go func() { status, _ := run.get("/slow"); slow <- status }()
-	<-entered
-	run.stop()
-	run.eventually("/ready", http.StatusServiceUnavailable)
-	if status, closing := run.get("/hook"); status != http.StatusAccepted || !closing {
-		t.Errorf("while draining: status %d, Connection: close %v; want 202 and true", status, closing)
-	}
-	run.eventually("/hook", 0) // the listener is closed after DrainWait
-	close(release)
-	if status := <-slow; status != http.StatusAccepted || cancelled.Load() {
-		t.Errorf("the delivery in flight: status %d, cancelled %v", status, cancelled.Load())
-	}
-	if err := run.ended(); err != nil {
-		t.Errorf("Serve: %v", err)
-	}
+		slow := make(chan int, 1)
+		go func() { status, _ := run.get("/slow"); slow <- status }()
+		<-entered
+		stop()
+		synctest.Wait()
+		if status, text := run.read("/ready"); status != http.StatusServiceUnavailable || text != "draining\n" {
+			t.Errorf("while draining, /ready answers %d %s", status, text)
+		}
+		if status, closing := run.get("/hook"); status != http.StatusAccepted || !closing {
+			t.Errorf("while draining: status %d, Connection: close %v; want 202 and true", status, closing)
+		}
+		began := time.Now()
+		if _, open := <-listener; open || time.Since(began) != server.DrainWait {
+			t.Errorf("the listener is closed after %v, want %v", time.Since(began), server.DrainWait)
+		}
+		close(release)
+		if status := <-slow; status != http.StatusAccepted || cancelled.Load() {
+			t.Errorf("the delivery in flight: status %d, cancelled %v", status, cancelled.Load())
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
 }
 
 func TestListenerFailureEndsServe(t *testing.T) {

@@ -191,7 +191,7 @@ func servePipes(ctx context.Context, t *testing.T) (f *front, listener pipes, wa
 	server.Waits, server.DrainWait, server.Logger = func() []string { return nil }, 0, e.logger()
 	done := make(chan error)
 	go func() { done <- server.Serve(ctx, listener) }()
-	return &front{env: e, served: &served{url: "http://receiver"}}, listener, func() { <-done }
+	return &front{e, &served{url: "http://receiver"}, server}, listener, func() { <-done }
 }
 
 // S3: connections that send one byte a second do not delay deliveries, however many there are, even

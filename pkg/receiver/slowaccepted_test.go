@@ -45,24 +45,32 @@ func TestBodyAtTheMinimumRateIsAccepted(t *testing.T) {
 }
 
 func TestLargestBodyIsAccepted(t *testing.T) {
-	f := newFront(t, nil)
-	for _, size := range []int{receiver.MaxBodyBytes, 1 << 20, 1<<20 + 1} {
-		d := push(fmt.Sprint("k", size))
-		d.message.Padding = ""
-		d.message.Padding = strings.Repeat("x", size-len(mustBody(d)))
-		texts := map[string]string{
-			"in chunks": headers(d, "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, mustBody(d)),
-		}
-		if size < receiver.MaxBodyBytes { // once is enough of the largest
-			texts["with its length"] = whole(d)
-		}
-		for name, text := range texts {
-			if status, text := answered(t, f.dial(text)); status != http.StatusAccepted {
-				t.Errorf("%d bytes %s: answered %d %s, want 202", size, name, status, text)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		f, listener, wait := servePipes(ctx, t)
+		defer func() { stop(); wait() }()
+		for _, size := range []int{receiver.MaxBodyBytes, 1 << 20, 1<<20 + 1} {
+			d := push(fmt.Sprint("k", size))
+			d.message.Padding = ""
+			d.message.Padding = strings.Repeat("x", size-len(mustBody(d)))
+			texts := map[string]string{
+				"in chunks": headers(d, "Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", size, mustBody(d)),
+			}
+			if size < receiver.MaxBodyBytes { // once is enough of the largest
+				texts["with its length"] = whole(d)
+			}
+			for name, text := range texts {
+				conn, _ := listener.dial(ctx, "", "")
+				defer func() { _ = conn.Close() }()
+				go func() { _, _ = io.WriteString(conn, text) }()
+				if status, text := answered(t, conn); status != http.StatusAccepted {
+					t.Errorf("%d bytes %s: answered %d %s, want 202", size, name, status, text)
+				}
 			}
 		}
-	}
-	if _, _, bytes := f.server.Open(); bytes != 0 {
-		t.Errorf("%d bytes are reserved after all was answered", bytes)
-	}
+		synctest.Wait()
+		if _, _, bytes := f.server.Open(); bytes != 0 {
+			t.Errorf("%d bytes are reserved after all was answered", bytes)
+		}
+	})
 }

@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -166,6 +167,25 @@ func TestHeldCallOfGoneClientIsNotForwarded(t *testing.T) {
 	close(release)
 	if got := s.call(t, http.MethodGet, runsPath, ""); got != forwarded || s.reached.Load() != 1 {
 		t.Errorf("%s, and %d calls reached the server, want the second only", got, s.reached.Load())
+	}
+}
+
+func TestClientEndsAfterItsCallTookEffect(t *testing.T) {
+	s := newStage(t)
+	ctx, end := context.WithCancel(t.Context())
+	reached := int64(0)
+	s.Add(Rule{Count: 1, Do: ApplyThenEnd(func() {
+		reached = s.reached.Load()
+		end()
+	})})
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL+runsPath, strings.NewReader("{}"))
+	must(t, err)
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Error("the call was answered")
+	}
+	if reached != 1 {
+		t.Errorf("%d calls had reached the server when the client ended, want 1", reached)
 	}
 }
 

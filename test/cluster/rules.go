@@ -29,7 +29,7 @@ type Rule struct {
 }
 
 // Action is what a Rule does with a call. Make one with Hold, Delay, Answer,
-// Drop, ApplyThenDrop or ApplyThenAnswer.
+// Drop, ApplyThenDrop, ApplyThenAnswer or ApplyThenEnd.
 type Action struct {
 	run func(e *exchange)
 }
@@ -106,6 +106,17 @@ func ApplyThenAnswer(code int, status metav1.Status) Action {
 	return Action{func(e *exchange) {
 		e.apply()
 		e.answer(code, status)
+	}}
+}
+
+// ApplyThenEnd forwards the call, so that a write lands, and then ends the client. The client has
+// no answer until then, so it makes no other call.
+func ApplyThenEnd(end func()) Action {
+	return Action{func(e *exchange) {
+		e.apply()
+		end()
+		<-e.request.Context().Done()
+		e.drop()
 	}}
 }
 

@@ -109,6 +109,19 @@ func (s *runWatcher) snapshot() (most int, running, order []string) {
 	return most, running, slices.Clone(s.order)
 }
 
+// awaitSeen waits until the watch has shown so many PipelineRuns: it may be behind the checks.
+func (env *environment) awaitSeen(s *runWatcher, n int) {
+	env.t.Helper()
+	env.eventually(soon, fmt.Sprint("the watch has shown ", n, " PipelineRuns"), func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.order) < n {
+			return fmt.Errorf("%d: %v", len(s.order), s.order)
+		}
+		return nil
+	})
+}
+
 // releaseOne waits for an unfinished run and releases it.
 func (env *environment) releaseOne(s *runWatcher, before map[string]bool) {
 	env.t.Helper()
@@ -177,6 +190,7 @@ func runsWaitForSlot(t *testing.T, env *environment) {
 	}
 	env.awaitAllSettled(afterFault)
 	env.awaitQueue(0, 0)
+	env.awaitSeen(s, len(want))
 	most, _, order := s.snapshot()
 	if most > 2 {
 		t.Errorf("%d ran at once, at most 2 may", most)

@@ -96,6 +96,7 @@ func TestNextAttemptKeepsTheOnlySlot(t *testing.T) {
 	env.must(env.Cluster.Release(env.ctx, env.ci, second))
 	env.awaitCheck(one, checkName("one"), "success", soon)
 	env.awaitCheck(two, checkName("two"), "success", soon)
+	env.awaitSeen(seen, 3)
 	most, _, order := seen.snapshot()
 	if want := []string{"one " + one, "one " + one, "two " + two}; most != 1 || !slices.Equal(order, want) {
 		t.Errorf("%d at once, in the order %v, want one at once in the order %v", most, order, want)

@@ -82,8 +82,8 @@ func TestRepositoriesSurvive(t *testing.T) {
 	}
 }
 
-// The process is killed at a call, and the command is called again. A Repository that is gone stops
-// it.
+// The process is killed when a call has taken effect, and the command is called again. A Repository
+// that is gone stops it.
 func TestKilledCommandContinues(t *testing.T) {
 	proxy, err := cluster.NewProxy(shared.cluster)
 	must(t, err)
@@ -105,10 +105,8 @@ func TestKilledCommandContinues(t *testing.T) {
 			killed, kill := context.WithCancel(ctx)
 			defer kill()
 			defer proxy.Reset()
-			proxy.OnCall(func(c cluster.Call) {
-				if c.Is(at.verb, at.resource) {
-					kill()
-				}
+			proxy.Add(cluster.Rule{
+				Match: func(c cluster.Call) bool { return c.Is(at.verb, at.resource) }, Count: 1, Do: cluster.ApplyThenEnd(kill),
 			})
 			shown, err := migrate(killed, kubeconfig, backup, "--apply")
 			if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || killed.Err() == nil {

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -72,8 +74,9 @@ func Parse(file, aliasesFile []byte) (People, error) {
 		named = written.Filters[everything].all()
 	}
 	aliases := map[string][]string{}
-	for name, accounts := range groups.Aliases {
-		aliases[strings.ToLower(name)] = accounts
+	// Of names that differ in case alone the last one counts, in each attempt the same.
+	for _, name := range slices.Sorted(maps.Keys(groups.Aliases)) {
+		aliases[strings.ToLower(name)] = groups.Aliases[name]
 	}
 	people := People{names: map[string]bool{}}
 	for _, name := range named {

@@ -26,6 +26,10 @@ func TestParseOwners(t *testing.T) {
 		"aliases": {
 			"approvers: [leads]\nreviewers: [Leads, rob]", aliases, "lea leo rob", "leads ann",
 		},
+		"aliases that differ in case": {
+			"approvers: [leads]", "aliases: {LEADS: [a], Leads: [b], LeadS: [c], leadS: [d], lEADS: [e], leads: [lea]}", "lea",
+			"a b c d e",
+		},
 		"an alias in an alias is nobody's":       {"approvers: [all]", aliases, "ann", "lea leads all"},
 		"aliases that loop":                      {"approvers: [loop, a]\nreviewers: [b]", aliases, "", "loop a b"},
 		"an alias that nobody names":             {"approvers: [ann]", aliases, "ann", "lea"},

@@ -73,11 +73,12 @@ func TestParseSaysWhatIsWrong(t *testing.T) {
 		"/test =b": {Test, "=b is no argument"}, "/test a=1 a=2": {Test, "the argument a has two values"},
 		"/test x a=1\n/test y a=2": {Test, "the argument a has two values"},
 		"/test\na=1\na=2":          {Test, "the argument a has two values"}, "/test\na=\"1": {Test, "not closed"},
-		"/test a=" + strings.Repeat("x", maxValue+1): {Test, "has 1025 bytes, at most 1024 are read"},
-		"/test a=\"b\tc\"":                           {Test, "the value of a has control characters"},
-		"/test a=b\x1b":                              {Test, "control characters"},
-		"/ok-to-test a=b":                            {OkToTest, "ok-to-test takes no arguments"},
-		"/ok-to-test abcdef0 a=b":                    {OkToTest, "takes no arguments"},
+		"/test a=1 b=1 c=1 d=1 e=1\ne=2 d=2 c=2 b=2 a=2": {Test, "the argument a has two values"}, // in each attempt
+		"/test a=" + strings.Repeat("x", maxValue+1):     {Test, "has 1025 bytes, at most 1024 are read"},
+		"/test a=\"b\tc\"":        {Test, "the value of a has control characters"},
+		"/test a=b\x1b":           {Test, "control characters"},
+		"/ok-to-test a=b":         {OkToTest, "ok-to-test takes no arguments"},
+		"/ok-to-test abcdef0 a=b": {OkToTest, "takes no arguments"},
 	} {
 		got, err := Parse(comment, "", false)
 		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), want.message) ||

@@ -5,6 +5,7 @@ package incomingwebhook
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,9 +66,9 @@ func matches(target, branch string) (matched bool, steps int) {
 	return pattern.Match(branch), pattern.Steps([]string{branch})
 }
 
-// CheckParams refuses params that the rule does not list.
+// CheckParams refuses params that the rule does not list. Of several it names the first by name.
 func (r *Request) CheckParams(rule *pacv1alpha1.IncomingRule) *Refusal {
-	for name := range r.Params {
+	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
 		if !slices.Contains(rule.Params, name) {
 			return refuse(http.StatusForbidden,
 				"the param %s is not allowed: add it to params of the rule in spec.incoming of the Repository", shown(name))

@@ -3,7 +3,9 @@
 package incomingwebhook
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
@@ -37,5 +39,20 @@ func TestTargetsHaveALimitedCost(t *testing.T) {
 				t.Errorf("the branch gets rule %d, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// A sender that repeats its request gets the same response.
+func TestCheckParamsNamesTheFirstParam(t *testing.T) {
+	t.Parallel()
+	r := Request{Params: map[string]string{}}
+	for n := range 8 {
+		r.Params[fmt.Sprint("p", n)] = "x"
+	}
+	for range 10 {
+		got := r.CheckParams(&pacv1alpha1.IncomingRule{})
+		if got == nil || !strings.Contains(got.Message, "p0 is not allowed") {
+			t.Fatalf("refused with %+v", got)
+		}
 	}
 }

@@ -95,3 +95,20 @@ func TestLeftNamespaceIsServedByPipelinesAsCode(t *testing.T) {
 		t.Errorf("%+v", condition)
 	}
 }
+
+// Of several such Repositories the condition always names the same one: each change of its message
+// wakes the Repository again, which would never end.
+func TestConditionNamesTheSameRivalInEachAttempt(t *testing.T) {
+	w := newEnv(t, repo("one", "app", appURL), repo("f", "app", appURL), repo("b", "app", appURL),
+		repo("e", "app", appURL), repo("d", "app", appURL), repo("c", "app", appURL))
+	w.configure(map[string]string{"serve-namespaces": "one", "pipelines-as-code-url": "http://pac:8080"})
+	w.reconcile("one/app")
+	w.wantCondition("one", "app", urlCondition, falseClaimed)
+	w.writes()
+	for range 10 {
+		w.reconcile("one/app")
+	}
+	if writes := w.writes(); len(writes) != 0 {
+		t.Errorf("nothing changed, but wrote %v: %+v", writes, w.repository("one", "app").Status.GetCondition(urlCondition))
+	}
+}

@@ -3,8 +3,10 @@
 package repository
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"unique"
 
@@ -167,7 +169,8 @@ func (w watches) budgetChanged(enqueue func(types.NamespacedName)) func(quota.Sc
 	}
 }
 
-// rivals returns the Repositories that name the URL of a claim, in no order.
+// rivals returns the Repositories that name the URL of a claim, sorted by name: a condition that
+// names one of several must name the same one in each attempt.
 func rivals(repositories cache.Indexer) func(string) []types.NamespacedName {
 	return func(claim string) []types.NamespacedName {
 		naming, err := repositories.ByIndex(byClaimName, shard(claim))
@@ -180,6 +183,7 @@ func rivals(repositories cache.Indexer) func(string) []types.NamespacedName {
 				all = append(all, types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 			}
 		}
+		slices.SortFunc(all, func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) })
 		return all
 	}
 }

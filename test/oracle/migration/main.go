@@ -142,10 +142,13 @@ func (o options) killReceiver(ctx context.Context, b *play.Beside) error {
 }
 
 func (o options) killPaC(ctx context.Context, b *play.Beside) error {
-	if err := o.half(ctx, b); err != nil { // nothing happens, so nothing is in flight
+	if err := o.half(ctx, b); err != nil {
 		return err
 	}
-	return o.during(ctx, b, func() error { return b.KillController(ctx, o.down) })
+	if err := b.KillController(); err != nil { // nothing happens yet, so nothing is in flight
+		return err
+	}
+	return o.during(ctx, b, func() error { return b.StartController(ctx, o.down) })
 }
 
 // rest waits while events happen.

@@ -127,19 +127,22 @@ func (b *Beside) Events(ctx context.Context, pace time.Duration) {
 
 // KillReceiver kills one receiver and starts it again after a while.
 func (b *Beside) KillReceiver(ctx context.Context, after time.Duration) error {
-	return restart(ctx, b.receivers[0].Part, after)
-}
-
-// KillController kills the controller of Pipelines-as-Code when it has nothing in flight, and
-// starts it again after a while. What it has accepted and not processed it would lose.
-func (b *Beside) KillController(ctx context.Context, after time.Duration) error {
-	return restart(ctx, b.controller, after)
-}
-
-func restart(ctx context.Context, part *cluster.Part, after time.Duration) error {
-	if err := part.Kill(); err != nil {
+	if err := b.receivers[0].Kill(); err != nil {
 		return err
 	}
+	return startAfter(ctx, b.receivers[0].Part, after)
+}
+
+// KillController kills the controller of Pipelines-as-Code. It must have nothing in flight: what it
+// has accepted and not processed it would lose.
+func (b *Beside) KillController() error { return b.controller.Kill() }
+
+// StartController starts the controller of Pipelines-as-Code after a while.
+func (b *Beside) StartController(ctx context.Context, after time.Duration) error {
+	return startAfter(ctx, b.controller, after)
+}
+
+func startAfter(ctx context.Context, part *cluster.Part, after time.Duration) error {
 	select {
 	case <-time.After(after):
 	case <-ctx.Done():

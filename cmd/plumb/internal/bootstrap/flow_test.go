@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,16 +38,31 @@ func enterprise(t *testing.T) *forge.GitHub {
 	return g
 }
 
+// session is a Flow with its user.
+type session struct {
+	Flow
+	browser *sync.WaitGroup
+}
+
+// Run is Flow.Run. It also waits for the browser, which reads the last answer: that must not happen
+// after the test.
+func (s session) Run(ctx context.Context) (*App, error) {
+	defer s.browser.Wait()
+	return s.Flow.Run(ctx)
+}
+
 // flow registers an App at g. browser gets the address of the local page.
-func flow(g *forge.GitHub, browser func(address string)) Flow {
-	return Flow{
+func flow(g *forge.GitHub, browser func(address string)) session {
+	s := session{browser: &sync.WaitGroup{}}
+	s.Flow = Flow{
 		GitHub: g.URL(), Organization: "acme", Listen: "127.0.0.1:0",
 		Manifest: Manifest{
 			Name: "Plumbline acme", URL: "https://example.com", Hook: Hook{hookURL, true},
 			Permissions: Permissions(false), Events: Events(),
 		},
-		Announce: func(address string) { go browser(address) },
+		Announce: func(address string) { s.browser.Go(func() { browser(address) }) },
 	}
+	return s
 }
 
 // get returns the status and the body of a page.

@@ -176,9 +176,12 @@ func (w *planner) checkEmpty(names ...string) error {
 			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
 		}
 	}
-	for name, values := range map[string][]string{"comment": w.comments, "label": w.labels, "must-start": w.mustStart} {
-		if slices.Contains(values, "") {
-			return fmt.Errorf("--%s has no value: give one, or leave it out", name)
+	for _, flag := range []struct {
+		name   string
+		values []string
+	}{{"comment", w.comments}, {"label", w.labels}, {"must-start", w.mustStart}} {
+		if slices.Contains(flag.values, "") {
+			return fmt.Errorf("--%s has no value: give one, or leave it out", flag.name)
 		}
 	}
 	return nil

@@ -188,6 +188,16 @@ func refusable(t *testing.T) *scratch.Repo {
 	return repo
 }
 
+// Of several flags without a value plumb names the same one each time.
+func TestEmptyFlagsAreNamedInOneOrder(t *testing.T) {
+	w := &planner{flags: flags{comments: []string{""}, labels: []string{""}, mustStart: []string{""}}}
+	for range 20 {
+		if err := w.checkEmpty(); err == nil || !strings.HasPrefix(err.Error(), "--comment has no value") {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
 func TestRefusedOutsideOfARepository(t *testing.T) {
 	for _, args := range [][]string{{"plan"}, {"plan", "--push=main"}} {
 		got := plumb(t.Context(), t.TempDir(), "", args...)

@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 )
 
@@ -86,7 +88,8 @@ func objectHeaders(data []byte) (http.Header, error) {
 		return nil, fmt.Errorf("the headers start with { but are not a JSON object: copy all of them (%w)", err)
 	}
 	header := http.Header{}
-	for name, raw := range all {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		raw := all[name]
 		var one string
 		var many []string
 		if json.Unmarshal(raw, &one) == nil {

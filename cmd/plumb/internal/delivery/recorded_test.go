@@ -97,6 +97,9 @@ func TestRecordedRefuses(t *testing.T) {
 		"no key": {push, "X-GitHub-Event: push",
 			"the headers lack X-GitHub-Delivery, the key of the delivery: copy it too, or make one up with --delivery"},
 		"a header of another type": {push, `{"X-GitHub-Event": 1}`, "the header X-GitHub-Event is neither a text nor a list"},
+		"several headers of another type": {
+			push, `{"H": 1, "G": 1, "F": 1, "E": 1, "D": 1, "C": 1, "B": 1, "A": 1}`, "the header A is neither",
+		},
 		"a form": {
 			"payload=%7B%7D", "X-GitHub-Event: push\nX-GitHub-Delivery: 1\nContent-Type: application/x-www-form-urlencoded",
 			"set the webhook's content type to application/json",

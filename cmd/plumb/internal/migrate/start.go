@@ -85,13 +85,17 @@ func (s *Start) servesNone(ctx context.Context, cm *corev1.ConfigMap) error {
 	if err != nil {
 		return err
 	}
+	var served []string
 	for _, claim := range claims {
 		if owner := claim.Spec.Repository; claim.Status.ReleasedAt == nil && owner.Namespace != s.Namespace {
-			return fmt.Errorf("the Repositories that Plumbline serves would all return to Pipelines-as-Code, for example "+
-				"%s/%s. To go back, see docs/migration.md#go-back", owner.Namespace, owner.Name)
+			served = append(served, owner.Namespace+"/"+owner.Name)
 		}
 	}
-	return nil
+	if len(served) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the Repositories that Plumbline serves would all return to Pipelines-as-Code, for example %s. "+
+		"To go back, see docs/migration.md#go-back", slices.Min(served))
 }
 
 // begin sets the keys of the migration.

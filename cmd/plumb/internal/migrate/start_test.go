@@ -170,8 +170,10 @@ func TestStartRefuses(t *testing.T) {
 		"a URL without a restriction": {func(e *env) { e.set("pipelines-as-code-url", pacURL) }, "serves every namespace"},
 		"Repositories that Plumbline serves": {func(e *env) {
 			e.set()
-			if err := e.own.Tracker().Add(claim(app("team-a"))); err != nil {
-				e.Fatal(err)
+			for _, namespace := range []string{"team-d", "team-c", "team-b", "team-a", "team-f", "team-e"} {
+				if err := e.own.Tracker().Add(claim(app(namespace))); err != nil {
+					e.Fatal(err)
+				}
 			}
 		}, "would all return to Pipelines-as-Code, for example team-a/app"},
 		"missing rights": {func(e *env) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +47,7 @@ func (s *secretValues) at(p place) string { return fmt.Sprintf("Secret %s/%s", s
 // read returns the two values; a value that is missing is empty.
 func (s *secretValues) read(ctx context.Context, c *kube.Cluster) (token, webhook string, err error) {
 	values := map[place]string{s.token: "", s.webhook: ""}
-	for p := range values {
+	for _, p := range slices.Compact([]place{s.token, s.webhook}) { // in this order: an error names the first
 		secret, err := c.Kube.CoreV1().Secrets(s.namespace).Get(ctx, p.name, metav1.GetOptions{})
 		if err != nil {
 			return "", "", kube.Failed("reading "+s.at(p), err)

@@ -4,6 +4,7 @@ package onboard
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,5 +76,16 @@ func TestWebhookAddStoresNoTokenOverAnother(t *testing.T) {
 	e.refuses(err, "changing Secret team-a/app-gitlab", "run the command again")
 	if hooks := e.git.Hooks(project); len(hooks) > 0 {
 		t.Errorf("the webhooks are %+v", hooks)
+	}
+}
+
+// An error names the same Secret each time.
+func TestSecretOfTheTokenIsReadFirst(t *testing.T) {
+	e := newEnv(t)
+	s := &secretValues{namespace: team, token: place{"first", "token"}, webhook: place{"another", "secret"}}
+	for range 20 {
+		if _, _, err := s.read(t.Context(), e.cluster); err == nil || !strings.Contains(err.Error(), "reading Secret team-a/first") {
+			t.Fatalf("got %v", err)
+		}
 	}
 }

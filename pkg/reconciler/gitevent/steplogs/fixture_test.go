@@ -39,6 +39,7 @@ type fixture struct {
 	secrets  map[string]map[string][]byte
 	managed  []metav1.ManagedFieldsEntry // of each Secret
 	answer   func(path string) int       // a code other than 0 is the answer
+	closed   func(path string)           // gets the path of each answer that was read
 	requests []string
 }
 
@@ -47,6 +48,7 @@ func newFixture(t *testing.T) *fixture {
 	return &fixture{
 		t: t, tekton: tektonfake.NewSimpleClientset(), pods: map[string]*corev1.Pod{}, logs: map[string]string{},
 		secrets: map[string]map[string][]byte{}, answer: func(string) int { return 0 },
+		closed: func(string) {},
 	}
 }
 
@@ -148,9 +150,34 @@ func (f *fixture) reader() *Reader {
 	f.t.Helper()
 	server := httptest.NewServer(f)
 	f.t.Cleanup(server.Close)
-	kube, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+	kube, err := corev1client.NewForConfig(&rest.Config{Host: server.URL, QPS: -1, WrapTransport: f.wrap})
 	f.must(err)
 	return &Reader{Tekton: f.tekton.TektonV1(), Kube: kube}
+}
+
+// wrap reports the answers that a client has read.
+func (f *fixture) wrap(inner http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		response, err := inner.RoundTrip(r)
+		if err == nil {
+			response.Body = &body{response.Body, func() { f.closed(r.URL.Path) }}
+		}
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+type body struct {
+	io.ReadCloser
+	closed func()
+}
+
+func (b *body) Close() error {
+	defer b.closed()
+	return b.ReadCloser.Close()
 }
 
 func request() Request {

@@ -3,6 +3,7 @@
 package steplogs
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -37,7 +38,8 @@ func (r *Reader) readPods(ctx context.Context, found *run) error {
 		}
 	}
 	found.refs.add(found.Secret, new(true))
-	for _, known := range found.taskRuns {
+	byPod := func(a, b *taskRun) int { return cmp.Compare(a.pod, b.pod) } // of several the log always names the same one
+	for _, known := range slices.SortedFunc(maps.Values(found.taskRuns), byPod) {
 		if _, exists := found.pods[known.pod]; exists {
 			continue
 		}

@@ -42,3 +42,21 @@ func TestReadMasksSecretsThatChangedBefore(t *testing.T) {
 		}
 	}
 }
+
+// The text of a check is the same after each attempt.
+func TestReadNamesTheFirstPodThatIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.failed("unit", "text")
+	for _, task := range []string{"d", "c", "a", "b", "e", "f"} {
+		other, pod := f.failed(task, "")
+		other.Spec.ServiceAccountName = "deployer"
+		f.update(other)
+		delete(f.pods, pod.Name)
+	}
+	for range 10 {
+		if got, _ := f.read(); got.Missing == nil || got.Missing.Object != "pod run-a-pod" {
+			t.Fatalf("%+v", got.Missing)
+		}
+	}
+}

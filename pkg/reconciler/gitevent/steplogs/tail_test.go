@@ -3,12 +3,16 @@
 package steplogs
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // endless is a log of one line without an end.
@@ -54,5 +58,26 @@ func TestTail(t *testing.T) {
 	}
 	if _, err := tail(iotest.ErrReader(io.ErrUnexpectedEOF), maxRead); err == nil {
 		t.Error("a log that breaks off counts as read")
+	}
+}
+
+func TestReadReadsAllStepsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for n := range 3 {
+		f.failed(fmt.Sprint("t", n), "text")
+	}
+	f.answer = func(path string) int { return map[bool]int{true: 408}[path == "pods/run-t0-pod/log"] }
+	ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
+	defer end()
+	var others atomic.Int64
+	f.closed = func(path string) {
+		if strings.HasSuffix(path, "/log") && others.Add(1) == 2 {
+			end()
+		}
+	}
+	got, again := f.reader().Read(ctx, request())
+	if !again || texts(got) != 2 {
+		t.Errorf("%+v, again %v", got, again)
 	}
 }
