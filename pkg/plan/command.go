@@ -282,16 +282,11 @@ func (d *draft) checkNamed(definition resolve.Definition) error {
 
 // listed returns names for people, only some if there are many.
 func listed(names []string) string {
-	more := ""
-	if len(names) > maxListed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxListed)
-		names = names[:maxListed]
-	}
 	all := make([]string, len(names))
 	for i, name := range names {
 		all[i] = shown(name)
 	}
-	return cmp.Or(strings.Join(all, ", "), "none") + more
+	return cmp.Or(text.Some(all, maxListed, ", "), "none")
 }
 
 func shown(name string) string { return text.Shorten(name, maxShown, text.Runes) }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 )
 
 // Finding is one problem of an installation.
@@ -50,15 +49,6 @@ func (c *Checker) Report(ctx context.Context, w io.Writer) (exitCode int) {
 		return 1
 	}
 	return 0
-}
-
-// some joins the first strings, at most so many, and says how many more there are.
-func some(all []string, most int, separator string) string {
-	joined := strings.Join(all[:min(len(all), most)], separator)
-	if left := len(all) - most; left > 0 {
-		joined += fmt.Sprintf(" and %d more", left)
-	}
-	return joined
 }
 
 const tryAgain = "try again when the API server answers; kubectl version shows whether it does"

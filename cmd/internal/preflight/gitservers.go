@@ -16,6 +16,7 @@ import (
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
 	"github.com/plumbline-ci/plumbline/pkg/provider/egress"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 const (
@@ -64,7 +65,7 @@ func (c *Checker) repositoriesOfTeams(ctx context.Context) []Finding {
 	}
 	return append(findings, Finding{
 		Object:  object,
-		Problem: "are not all called: " + some(refused, maxNamed, "; "),
+		Problem: "are not all called: " + text.Some(refused, maxNamed, "; "),
 		Remedy: fmt.Sprintf(
 			"list the hosts that may be called in git-allowed-hosts of ConfigMap %s/%s (tenants name them, so list only what you know), or correct git_provider.url",
 			c.Namespace, c.configMap(),

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // otherVersion is the problem of a definition that is Plumbline's.
@@ -67,7 +68,7 @@ func (c *Checker) definition(ctx context.Context, want definition) []Finding {
 			// Without a field of a GitEvent, what protects from losing or repeating it is not
 			// stored. A Repository may be of Pipelines-as-Code's definition.
 			Awaited: want.Spec.Group == plumbline.GroupName,
-			Problem: fmt.Sprintf("%s: %s lacks %s", origin(schema), version.Name, some(lacks, maxFields, ", ")),
+			Problem: fmt.Sprintf("%s: %s lacks %s", origin(schema), version.Name, text.Some(lacks, maxFields, ", ")),
 		})
 	}
 	return all

@@ -10,6 +10,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 func (c *Checker) serveNamespaces() string {
@@ -31,7 +32,7 @@ func (c *Checker) unmatched(patterns []string) []Finding {
 		return nil
 	}
 	return []Finding{{
-		Object: c.serveNamespaces(), Problem: "lists what no namespace with a Repository matches: " + some(patterns, maxNamed, ", "),
+		Object: c.serveNamespaces(), Problem: "lists what no namespace with a Repository matches: " + text.Some(patterns, maxNamed, ", "),
 		Remedy: "correct the names, create a Repository there, or remove them from the list",
 	}}
 }

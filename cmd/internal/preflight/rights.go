@@ -11,6 +11,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // narrowed ends the names of roles that an operator may bind in chosen namespaces only
@@ -100,7 +102,7 @@ func (c *Checker) right(ctx context.Context, of granted, group, resource string)
 		{
 			Object: object,
 			Problem: fmt.Sprintf("does not let %s %s %s in %s", c.Component, strings.Join(slices.Compact(missing), ", "),
-				qualified(group, resource), some(slices.Compact(where), maxNamed, ", ")),
+				qualified(group, resource), text.Some(slices.Compact(where), maxNamed, ", ")),
 			Remedy: c.apply(ctx, files) + alternative,
 		},
 	}

@@ -3,8 +3,9 @@
 package rules
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // maxNamed is how many teams Approvers lists.
@@ -40,12 +41,7 @@ func teams(names []string) string {
 	if len(names) == 1 {
 		return "is in the team " + names[0]
 	}
-	more := ""
-	if len(names) > maxNamed {
-		more = fmt.Sprintf(" and %d more", len(names)-maxNamed)
-		names = names[:maxNamed]
-	}
-	return "is in one of the teams " + strings.Join(names, ", ") + more
+	return "is in one of the teams " + text.Some(names, maxNamed, ", ")
 }
 
 // either joins clauses with commas, and the last one with "or".

@@ -20,18 +20,14 @@ const (
 
 // Dropped returns a note for the author about fields that do not exist, empty if there are none.
 func Dropped(definition resolve.Definition, unknown []resolve.Field) string {
-	more := ""
 	if len(unknown) == 0 {
 		return ""
-	}
-	if len(unknown) > maxNotes {
-		unknown, more = unknown[:maxNotes], fmt.Sprintf(" and %d more", len(unknown)-maxNotes)
 	}
 	names := make([]string, len(unknown))
 	for i, field := range unknown {
 		names[i] = text.Shorten(field.Path, maxShown, text.Runes)
 	}
-	all := strings.Join(names, ", ") + more
+	all := text.Some(names, maxNotes, ", ")
 	return fmt.Sprintf("Fields that do not exist were dropped: %s (%s).", all, definition.File)
 }
 

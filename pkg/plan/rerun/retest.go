@@ -6,11 +6,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/pipeline/resources"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 	"github.com/plumbline-ci/plumbline/pkg/store/history"
 )
 
@@ -118,13 +118,8 @@ func LeftToPaC(
 	if len(left) == 0 {
 		return "", nil
 	}
-	more := ""
-	if len(left) > maxLeft {
-		more = fmt.Sprintf(" and %d more", len(left)-maxLeft)
-		left = left[:maxLeft]
-	}
 	return "Pipelines-as-Code started these before the move, and they are not cancelled: " +
-		strings.Join(left, ", ") + more + ". To cancel one, run tkn pipelinerun cancel NAME.", nil
+		text.Some(left, maxLeft, ", ") + ". To cancel one, run tkn pipelinerun cancel NAME.", nil
 }
 
 // StartedBy reports whether an event has started a pipeline, if it happened after a moment.

@@ -4,6 +4,7 @@
 package text
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -56,6 +57,15 @@ func OneLine(s string, limit int, start Start) string {
 		return s
 	}
 	return start(s, limit-room(mark, start)) + mark
+}
+
+// Some joins the first texts, at most so many, and says how many more there are.
+func Some(all []string, most int, separator string) string {
+	joined := strings.Join(all[:min(len(all), most)], separator)
+	if left := len(all) - most; left > 0 {
+		joined += fmt.Sprintf(" and %d more", left)
+	}
+	return joined
 }
 
 // FirstLine returns a message's first line, at most limit bytes of it.

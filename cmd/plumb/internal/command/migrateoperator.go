@@ -4,7 +4,6 @@ package command
 
 import (
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,10 +22,7 @@ const migrateOperatorExample = `  plumb migrate operator                  # what
   plumb migrate operator --apply          # turn Pipelines-as-Code off
   plumb migrate operator --back --apply   # turn it on again`
 
-const (
-	operatorTimeout = 10 * time.Minute
-	backupFile      = "plumb-repositories.yaml"
-)
+const backupFile = "plumb-repositories.yaml"
 
 func (p Process) migrateOperator() *cobra.Command {
 	f, o := &migrateFlags{}, &migrate.Operator{}
@@ -48,6 +44,6 @@ func (p Process) migrateOperator() *cobra.Command {
 	flags.BoolVar(&o.Apply, "apply", false, "change the cluster; without it nothing is changed")
 	flags.BoolVar(&o.Back, "back", false, "turn Pipelines-as-Code on again")
 	flags.StringVar(&o.Backup, "backup", backupFile, "`file` that gets all Repositories")
-	f.defineMigrate(c, operatorTimeout)
+	f.defineMigrate(c, moveTimeout)
 	return c
 }

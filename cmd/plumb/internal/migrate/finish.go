@@ -104,7 +104,7 @@ func (m *Migration) nothingLeft(ctx context.Context, cm *corev1.ConfigMap) error
 	if settings.Namespaces.Broken != "" {
 		return fmt.Errorf("ConfigMap %s/%s: %w", m.Namespace, m.ConfigMap, err)
 	}
-	repositories, err := (&Namespaces{Migration: *m}).repositories(ctx)
+	repositories, err := m.repositories(ctx)
 	if err != nil {
 		return err
 	}

@@ -126,14 +126,14 @@ func (n *Namespaces) running(ctx context.Context) error {
 
 // repositories returns the Repositories with a URL, by their namespaces. Those of Plumbline's own
 // namespace never move.
-func (n *Namespaces) repositories(ctx context.Context) (map[string][]pacv1alpha1.Repository, error) {
-	list, err := n.Cluster.Own.PipelinesascodeV1alpha1().Repositories(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+func (m *Migration) repositories(ctx context.Context) (map[string][]pacv1alpha1.Repository, error) {
+	list, err := m.Cluster.Own.PipelinesascodeV1alpha1().Repositories(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, kube.Failed("listing the Repositories", err)
 	}
 	all := map[string][]pacv1alpha1.Repository{}
 	for _, repository := range list.Items {
-		if repository.Spec.URL != "" && repository.Namespace != n.Namespace {
+		if repository.Spec.URL != "" && repository.Namespace != m.Namespace {
 			all[repository.Namespace] = append(all[repository.Namespace], repository)
 		}
 	}

@@ -175,13 +175,13 @@ func (o *Operator) installed(ctx context.Context, s *operated) (bool, error) {
 
 // check returns an error if turning PaC off or on would lose deliveries or run them twice.
 func (o *Operator) check(ctx context.Context, s *operated) error {
-	cm, err := o.Cluster.Kube.CoreV1().ConfigMaps(o.Namespace).Get(ctx, o.ConfigMap, metav1.GetOptions{})
+	cm, err := o.settings(ctx)
 	if apierrors.IsNotFound(err) {
 		o.say("Plumbline is not installed in namespace %s", o.Namespace)
 		return nil
 	}
 	if err != nil {
-		return kube.Failed(fmt.Sprintf("reading ConfigMap %s/%s", o.Namespace, o.ConfigMap), err)
+		return err
 	}
 	url := strings.TrimSpace(cm.Data[keyPaC])
 	if o.Back && url == "" && !s.enabled {

@@ -21,7 +21,10 @@ func headline(result *planning.Result) string {
 	spec := result.Plan.Spec
 	parts := []string{subject(result), strings.TrimPrefix(strings.TrimPrefix(spec.Project.URL, "https://"), "http://")}
 	if files := result.Changed; files != nil {
-		said := counted(files.Count, "changed file")
+		said := fmt.Sprintf("%d changed files", files.Count)
+		if files.Count == 1 {
+			said = "1 changed file"
+		}
 		if files.Uncommitted > 0 {
 			said += fmt.Sprintf(" (%d uncommitted)", files.Uncommitted)
 		}
@@ -38,13 +41,6 @@ func headline(result *planning.Result) string {
 		parts = append(parts, "by "+spec.Sender)
 	}
 	return oneLine(strings.Join(parts, ", "))
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // subject says what happened to which branch.

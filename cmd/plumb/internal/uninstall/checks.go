@@ -42,24 +42,25 @@ func (p Pending) String() string {
 // pending returns the events with open checks, nil if the kind does not exist.
 func (u *Uninstaller) pending(ctx context.Context) ([]Pending, error) {
 	var all []Pending
-	options := metav1.ListOptions{Limit: page}
-	for {
-		list, err := u.Cluster.Own.PlumblineV1alpha1().GitEvents(u.Namespace).List(ctx, options)
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
+	err := kube.Pages(metav1.ListOptions{Limit: page}, func(o metav1.ListOptions) (string, error) {
+		list, err := u.Cluster.Own.PlumblineV1alpha1().GitEvents(u.Namespace).List(ctx, o)
 		if err != nil {
-			return nil, kube.Failed("listing the GitEvents", err)
+			return "", err
 		}
 		for i := range list.Items {
 			if p, open := pendingOf(&list.Items[i]); open {
 				all = append(all, p)
 			}
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return all, nil
-		}
+		return list.Continue, nil
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
+	if err != nil {
+		return nil, kube.Failed("listing the GitEvents", err)
+	}
+	return all, nil
 }
 
 // pendingOf returns the open checks of an event. A settled event has some if it waits for an

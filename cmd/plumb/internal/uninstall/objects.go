@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/pac"
 	"github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode"
 	"github.com/plumbline-ci/plumbline/pkg/apis/plumbline"
 	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
@@ -56,20 +57,19 @@ type group struct {
 
 const rbac = "rbac.authorization.k8s.io"
 
-// deployments are deleted first, so that nothing is created again.
-func deployments() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+func kind(group, resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 }
 
+// deployments are deleted first, so that nothing is created again.
+func deployments() schema.GroupVersionResource { return kind("apps", "deployments") }
+
 func definitions() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	return kind("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
 // groups lists what is deleted, in this order. others are the namespaces of other installations.
 func (u *Uninstaller) groups(others []string) []group {
-	kind := func(group, resource string) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
-	}
 	bound := func(o *unstructured.Unstructured) bool { return u.bound(o, others) }
 	all := []group{{GroupVersionResource: deployments()}}
 	for _, k := range []schema.GroupVersionResource{
@@ -93,7 +93,17 @@ func (u *Uninstaller) groups(others []string) []group {
 		group{GroupVersionResource: kind(rbac, "clusterrolebindings"), everywhere: true, selects: bound},
 		group{GroupVersionResource: kind("", "serviceaccounts")},
 	)
+	if len(others) == 0 {
+		all = append(all, ofCluster()...)
+		// The objects of a CustomResourceDefinition are deleted with it.
+		all = append(all, group{GroupVersionResource: definitions(), everywhere: true, selects: u.ownDefinition})
+	}
 	return all
+}
+
+func (u *Uninstaller) ownDefinition(o *unstructured.Unstructured) bool {
+	return strings.HasSuffix(o.GetName(), "."+plumbline.GroupName) ||
+		u.Repositories && o.GetName() == "repositories."+pipelinesascode.GroupName
 }
 
 // bound reports whether a binding of Plumbline's is for an account of this installation, and for
@@ -121,31 +131,19 @@ func (u *Uninstaller) objects(ctx context.Context, others []string) ([]object, e
 		}
 		all = append(all, found...)
 	}
-	if len(others) > 0 {
-		return all, nil
-	}
-	for _, g := range ofCluster() {
-		found, err := u.find(ctx, g)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	crds, err := u.definitions(ctx)
-	return append(all, crds...), err
+	return all, nil
 }
 
 // ofCluster lists what all installations in the cluster share: ClusterRoles, and the names of
 // Pipelines-as-Code in its namespace (config/optional/pipelines-as-code-names.yaml).
 func ofCluster() []group {
-	const service, info = "pipelines-as-code-controller", "pipelines-as-code-info"
-	kind := func(of, resource, name string) group {
-		return group{GroupVersionResource: schema.GroupVersionResource{Group: of, Version: "v1", Resource: resource},
-			everywhere: true, name: name}
-	}
+	const info = "pipelines-as-code-info"
 	return []group{
-		kind("", "services", service), kind("", "configmaps", info), kind(rbac, "rolebindings", info),
-		kind(rbac, "roles", info), kind(rbac, "clusterroles", ""),
+		{GroupVersionResource: kind("", "services"), everywhere: true, name: pac.ControllerName},
+		{GroupVersionResource: kind("", "configmaps"), everywhere: true, name: info},
+		{GroupVersionResource: kind(rbac, "rolebindings"), everywhere: true, name: info},
+		{GroupVersionResource: kind(rbac, "roles"), everywhere: true, name: info},
+		{GroupVersionResource: kind(rbac, "clusterroles"), everywhere: true},
 	}
 }
 
@@ -174,23 +172,6 @@ func (u *Uninstaller) find(ctx context.Context, g group) ([]object, error) {
 		elsewhere := item.GetName() == g.name && item.GetNamespace() != u.Namespace
 		if (g.name == "" || elsewhere) && (g.selects == nil || g.selects(item)) {
 			all = append(all, object{g.GroupVersionResource, item.GetNamespace(), item.GetName()})
-		}
-	}
-	return all, nil
-}
-
-// definitions lists the CustomResourceDefinitions. Their objects are deleted with them.
-func (u *Uninstaller) definitions(ctx context.Context) ([]object, error) {
-	list, err := u.Cluster.Dynamic.Resource(definitions()).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, kube.Failed("listing the CustomResourceDefinitions", err)
-	}
-	var all []object
-	for i := range list.Items {
-		name := list.Items[i].GetName()
-		ours := strings.HasSuffix(name, "."+plumbline.GroupName)
-		if ours || u.Repositories && name == "repositories."+pipelinesascode.GroupName {
-			all = append(all, object{kind: definitions(), name: name})
 		}
 	}
 	return all, nil

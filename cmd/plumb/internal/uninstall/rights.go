@@ -3,8 +3,6 @@
 package uninstall
 
 import (
-	"context"
-
 	authorizationv1 "k8s.io/api/authorization/v1"
 
 	"github.com/plumbline-ci/plumbline/cmd/internal/preflight"
@@ -34,9 +32,4 @@ func (u *Uninstaller) rights(objects []object, release string) []authorizationv1
 		})
 	}
 	return all
-}
-
-// checkRights returns an error that names the rights that this account lacks.
-func (u *Uninstaller) checkRights(ctx context.Context, objects []object, release string) error {
-	return u.Cluster.CheckRights(ctx, u.rights(objects, release))
 }

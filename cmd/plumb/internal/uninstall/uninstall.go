@@ -9,7 +9,6 @@ import (
 	"io"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -73,7 +72,7 @@ func (u *Uninstaller) Run(ctx context.Context) error {
 	}
 	u.describe(pending, objects, release)
 	u.keeps(others)
-	if err := u.checkRights(ctx, objects, release); err != nil {
+	if err := u.Cluster.CheckRights(ctx, u.rights(objects, release)); err != nil {
 		return err
 	}
 	switch {
@@ -191,24 +190,14 @@ func (u *Uninstaller) release(ctx context.Context) (string, error) {
 	return release, nil
 }
 
-func (u *Uninstaller) deployment(ctx context.Context, component preflight.Component) (*appsv1.Deployment, error) {
-	deployment, err := u.Cluster.Kube.AppsV1().Deployments(u.Namespace).Get(ctx, string(component), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, kube.Failed("reading Deployment "+string(component), err)
-	}
-	return deployment, nil
-}
-
 // controllerRuns returns an error if no controller could close a check.
 func (u *Uninstaller) controllerRuns(ctx context.Context) error {
-	deployment, err := u.deployment(ctx, preflight.Controller)
-	if err != nil {
-		return err
-	}
-	if deployment != nil && deployment.Status.AvailableReplicas > 0 {
+	const name = string(preflight.Controller)
+	deployment, err := u.Cluster.Kube.AppsV1().Deployments(u.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case err != nil && !apierrors.IsNotFound(err):
+		return kube.Failed("reading Deployment "+name, err)
+	case err == nil && deployment.Status.AvailableReplicas > 0:
 		return nil
 	}
 	pending, err := u.pending(ctx)

@@ -4,7 +4,6 @@
 package create
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -37,19 +36,15 @@ type Step struct {
 	Created Created
 	// Quotas are the namespaces whose ResourceQuota is exhausted.
 	Quotas FullNamespaces
-	// RetryAfter is how long after the failure of an attempt the next one is created.
-	RetryAfter time.Duration
 }
 
-// RetryAfter gives a cluster problem a chance to end before the next attempt.
-const RetryAfter = 10 * time.Second
+// retryAfter is how long after the failure of an attempt the next one is created: a cluster problem
+// may have ended by then.
+const retryAfter = 10 * time.Second
 
 // New returns the step of an installation.
 func New(c deps.Cluster, o deps.Options, secrets gitauth.Secrets, m *metrics.Metrics) *Step {
-	return &Step{
-		Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o),
-		RetryAfter: cmp.Or(o.Times.Retry, RetryAfter),
-	}
+	return &Step{Tekton: c.Tekton, GitAuth: secrets, Metrics: m, Queue: slotwait.New(c, o)}
 }
 
 // Do creates the runs. A run that is refused or waits does not stop the others. The held pipelines
@@ -187,7 +182,7 @@ func (s *Step) early(run *v1alpha1.Run, now time.Time) error {
 	if last.CompletedAt == nil {
 		return nil
 	}
-	left := min(s.RetryAfter, last.CompletedAt.Add(s.RetryAfter).Sub(now))
+	left := min(retryAfter, last.CompletedAt.Add(retryAfter).Sub(now))
 	if left <= 0 {
 		return nil
 	}

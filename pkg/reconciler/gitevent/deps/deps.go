@@ -99,7 +99,4 @@ type Times struct {
 	// CloseWindow is how long an event that closes a pull request stays unsettled for older ones; 0
 	// is cancel.Window.
 	CloseWindow time.Duration
-	// Retry is how long after a failure because of the cluster the next attempt is created; 0 is
-	// create.RetryAfter.
-	Retry time.Duration
 }

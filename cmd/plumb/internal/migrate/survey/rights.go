@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/kube"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // rights are those that the account lacks: the namespaces of each.
@@ -42,7 +43,8 @@ func (r rights) missing() []string {
 		case len(namespaces) == 1:
 			all = append(all, what+inNamespace+namespaces[0])
 		default:
-			all = append(all, fmt.Sprintf("%s in %d namespaces: %s", what, len(namespaces), some(namespaces)))
+			all = append(all,
+				fmt.Sprintf("%s in %d namespaces: %s", what, len(namespaces), text.Some(namespaces, maxNamed, ", ")))
 		}
 	}
 	slices.Sort(all)
@@ -51,12 +53,3 @@ func (r rights) missing() []string {
 
 // maxNamed is how many objects a text names: examples are enough. JSON has all.
 const maxNamed = 5
-
-// some joins the first names, and says how many more there are.
-func some(all []string) string {
-	joined := strings.Join(all[:min(len(all), maxNamed)], ", ")
-	if left := len(all) - maxNamed; left > 0 {
-		joined += fmt.Sprintf(" and %d more", left)
-	}
-	return joined
-}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plumbline-ci/plumbline/cmd/plumb/internal/caret"
+	"github.com/plumbline-ci/plumbline/pkg/status/text"
 )
 
 // WriteJSON prints one object.
@@ -122,7 +123,7 @@ func count(f Finding) string {
 	if len(f.Objects) == 1 {
 		return caret.Plain(f.Objects[0])
 	}
-	return caret.Plain(fmt.Sprintf("%d: %s", len(f.Objects), some(f.Objects)))
+	return caret.Plain(fmt.Sprintf("%d: %s", len(f.Objects), text.Some(f.Objects, maxNamed, ", ")))
 }
 
 // sentence returns a text on one line that starts with a capital letter, unless it starts with a
