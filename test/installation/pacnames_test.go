@@ -14,6 +14,7 @@ import (
 
 	pacv1alpha1 "github.com/plumbline-ci/plumbline/pkg/apis/pipelinesascode/v1alpha1"
 	"github.com/plumbline-ci/plumbline/pkg/config"
+	"github.com/plumbline-ci/plumbline/pkg/credentials/webhooksecret"
 	"github.com/plumbline-ci/plumbline/test/forge"
 )
 
@@ -41,6 +42,9 @@ func TestSettingsHaveTheNamesOfPipelinesAsCode(t *testing.T) {
 	secret.ObjectMeta = metav1.ObjectMeta{Name: credentials}
 	must(t, first(secrets.Create(ctx, secret, metav1.CreateOptions{})))
 	must(t, secrets.Delete(ctx, appSecret, metav1.DeleteOptions{}))
+	for shard := range webhooksecret.Shards { // New has made copies of the Secret that was deleted
+		must(t, secrets.Delete(ctx, webhooksecret.ShardName(shard), metav1.DeleteOptions{}))
+	}
 	top, err := root()
 	must(t, err)
 	rights, err := os.ReadFile(filepath.Join(top, "config", "optional", "config-map.yaml"))
@@ -53,8 +57,8 @@ func TestSettingsHaveTheNamesOfPipelinesAsCode(t *testing.T) {
 	must(t, err)
 	controller, err := i.Controller(ctx, false, flags...)
 	must(t, err)
-	must(t, receiver.Start(ctx))
 	must(t, controller.Start(ctx))
+	must(t, receiver.Start(ctx)) // it needs the controller's copies
 
 	url := shared.Forge.CreateRepo("acme", "renamed", forge.RepoOptions{}).HTMLURL
 	shared.Forge.Install(app.ID, "acme", repository)

@@ -14,8 +14,8 @@ import (
 	"github.com/plumbline-ci/plumbline/pkg/git"
 )
 
-// requests are events that start a run again, or without an event of the Git service. own is true if
-// they run the repository's own code.
+// requests are events that start a run again, or without an event of the Git service. own is true
+// if they run the repository's own code.
 func requests() map[string]struct {
 	world func(t *testing.T) *env
 	own   bool

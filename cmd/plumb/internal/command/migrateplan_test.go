@@ -167,8 +167,8 @@ func TestMigratePlanNeedsPipelinesAsCode(t *testing.T) {
 	}
 }
 
-// Pipelines-as-Code is found by its Deployment, whatever its namespace. An account that may not list
-// Deployments finds it in the usual namespaces, and names another one.
+// Pipelines-as-Code is found by its Deployment, whatever its namespace. An account that may not
+// list Deployments finds it in the usual namespaces, and names another one.
 func TestMigratePlanFindsPipelinesAsCodeInAnyNamespace(t *testing.T) {
 	for _, c := range []struct {
 		namespace, named string

@@ -165,7 +165,9 @@ func TestReadShowsNoLogIfASecretCannotBeRead(t *testing.T) {
 			f.answer = func(path string) int { return map[bool]int{true: 403}[strings.HasPrefix(path, "secrets/")] }
 			for _, name := range []string{"d", "c", "a", "b"} {
 				pod.Spec.Containers[0].EnvFrom = append(pod.Spec.Containers[0].EnvFrom,
-					corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
+					corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
+						LocalObjectReference: corev1.LocalObjectReference{Name: name},
+					}})
 			}
 		}, v1alpha1.LogSecret, "Secret a", false},
 		"is deleted": {func(f *fixture, _ *pipelinev1.TaskRun, _ *corev1.Pod) { delete(f.secrets, "s") },
