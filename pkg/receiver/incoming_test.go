@@ -60,7 +60,7 @@ func TestIncomingIsRefused(t *testing.T) {
 		says   string
 	}{
 		"GET":                 {call{method: "GET"}, 405, "send the request with POST"},
-		"query parameters":    {call{path: "?repository=app&branch=main&pipelinerun=build&secret=x"}, 400, "query parameters are not read"},
+		"query parameters":    {call{path: "?repository=app&branch=main&pipelinerun=build&secret=x"}, 400, "not read, because URLs are logged: send POST /incoming with Content-Type: application/json"},
 		"a form":              {call{contentType: "application/x-www-form-urlencoded", body: "a=b"}, 415, "set Content-Type: application/json"},
 		"no JSON":             {call{body: "hello"}, 400, "not a JSON object"},
 		"a list":              {call{body: "[]"}, 400, "not a JSON object"},

@@ -44,7 +44,7 @@ func movingCluster(t *testing.T, texts ...string) string {
 			return http.StatusOK, kinds + "}}}"
 		case objects[at] != nil:
 			return http.StatusOK, marshalled(t, objects[at])
-		case strings.Count(at, "/namespaces/") > 0:
+		case strings.Contains(at, "/namespaces/") && lists[at] == nil:
 			return http.StatusNotFound, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
 		}
 		items := lists[at]
@@ -84,8 +84,11 @@ func store(t *testing.T, document string, lists map[string][]any, objects map[st
 		}
 		object["data"] = encoded
 	}
-	lists[group+"/"+resource] = append(lists[group+"/"+resource], object)
-	objects[fmt.Sprintf("%s/namespaces/%s/%s/%s", group, meta["namespace"], resource, meta["name"])] = object
+	namespaced := fmt.Sprintf("%s/namespaces/%s/%s", group, meta["namespace"], resource)
+	for _, list := range []string{group + "/" + resource, namespaced} {
+		lists[list] = append(lists[list], object)
+	}
+	objects[fmt.Sprint(namespaced, "/", meta["name"])] = object
 }
 
 func marshalled(t *testing.T, object any) string {

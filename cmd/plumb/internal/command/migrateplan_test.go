@@ -27,10 +27,11 @@ func TestMigratePlanExample(t *testing.T) {
 
 // moved is what plumb migrate plan -o json prints.
 type moved struct {
-	Blocked      bool
-	Repositories struct{ Total, Unchanged, Blocked int }
-	Events       struct{ Compared, Equal int }
-	Findings     []struct {
+	Blocked       bool
+	Installations []struct{ Namespace string }
+	Repositories  struct{ Total, Unchanged, Blocked int }
+	Events        struct{ Compared, Equal int }
+	Findings      []struct {
 		Kind, Topic, Says, Page string
 		Objects                 []string
 	}
@@ -162,6 +163,39 @@ func TestMigratePlanNeedsPipelinesAsCode(t *testing.T) {
 		got := plumb(t.Context(), t.TempDir(), "", "migrate", "plan", "--kubeconfig", file)
 		if got.code != exitTool || !strings.Contains(got.said, "no controller of Pipelines-as-Code was found") {
 			t.Errorf("exit %d: %s%s", got.code, got.said, got.out)
+		}
+	}
+}
+
+// Pipelines-as-Code is found by its Deployment, whatever its namespace. An account that may not
+// list Deployments finds it in the usual namespaces, and names another one.
+func TestMigratePlanFindsPipelinesAsCodeInAnyNamespace(t *testing.T) {
+	for _, c := range []struct {
+		namespace, named string
+		lists, found     bool
+	}{
+		{"pipelines-as-code", "", false, true},
+		{"openshift-pipelines", "", false, true},
+		{"tekton-pipelines", "", false, true},
+		{"ci", "", true, true},
+		{"ci", "", false, false},
+		{"ci", "ci", false, true},
+		{"ci", "other", false, false},
+	} {
+		cluster := movingCluster(t, strings.ReplaceAll(onlyPaC(t), "namespace: pipelines-as-code", "namespace: "+c.namespace))
+		file := answering(t, cluster, func(r *http.Request) (int, string) {
+			if !c.lists && r.URL.Path == "/apis/apps/v1/deployments" {
+				return refusedBy(r)
+			}
+			return 0, ""
+		})
+		got := plumb(t.Context(), t.TempDir(), "", "migrate", "plan", "-o", "json", "--kubeconfig", file,
+			"--pac-namespace", c.named)
+		var read moved
+		found := json.Unmarshal([]byte(got.out), &read) == nil && len(read.Installations) == 1 &&
+			read.Installations[0].Namespace == c.namespace
+		if keys := strings.Contains(read.of("same"), c.namespace+"/pipelines-as-code: the keys"); found != c.found || keys != c.found {
+			t.Errorf("%+v: found: %t, its ConfigMap: %t: exit %d: %s", c, found, keys, got.code, got.shown)
 		}
 	}
 }

@@ -28,14 +28,40 @@ func TestPagesContinuesWhereAListExpired(t *testing.T) {
 }
 
 func TestPagesReturnsErrors(t *testing.T) {
-	for _, want := range []error{errors.New("refused"), apierrors.NewResourceExpired("too old, without the rest")} {
-		calls := 0
-		err := Pages(metav1.ListOptions{}, func(metav1.ListOptions) (string, error) {
-			calls++
-			return "", want
+	again := apierrors.NewResourceExpired("too old, and the rest begins where this page began")
+	again.ErrStatus.Continue = "second"
+	other := apierrors.NewInternalError(errors.New("not about the version"))
+	other.ErrStatus.Continue = "third"
+	for _, want := range []error{
+		errors.New("refused"), apierrors.NewResourceExpired("too old, without the rest"), again, other,
+	} {
+		var read []string
+		err := Pages(metav1.ListOptions{}, func(o metav1.ListOptions) (string, error) {
+			read = append(read, o.Continue)
+			if o.Continue == "" {
+				return "second", nil
+			}
+			if len(read) > 2 {
+				return "", nil
+			}
+			return "third", want
 		})
-		if calls != 1 || !errors.Is(err, want) {
-			t.Errorf("%d calls, and %v", calls, err)
+		if pages := []string{"", "second"}; !slices.Equal(read, pages) || !errors.Is(err, want) {
+			t.Errorf("%v: read %q, and returned %v", want, read, err)
+		}
+	}
+}
+
+func TestPagesAreLimited(t *testing.T) {
+	for given, want := range map[int64]int64{0: pageSize, 20: 20} {
+		err := Pages(metav1.ListOptions{Limit: given}, func(o metav1.ListOptions) (string, error) {
+			if o.Limit != want {
+				t.Errorf("limit %d is %d, want %d", given, o.Limit, want)
+			}
+			return "", nil
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -217,17 +217,23 @@ func runs() schema.GroupVersionResource {
 func (e *env) create(all ...*pipelinev1.PipelineRun) {
 	e.Helper()
 	for _, run := range all {
-		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)
-		if err != nil {
-			e.Fatal(err)
-		}
-		object["apiVersion"], object["kind"] = "tekton.dev/v1", "PipelineRun"
-		_, err = e.Cluster.Dynamic.Resource(runs()).Namespace(run.Namespace).
-			Create(e.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
+		_, err := e.Cluster.Dynamic.Resource(runs()).Namespace(run.Namespace).
+			Create(e.Context(), untyped(e.T, run), metav1.CreateOptions{})
 		if err != nil {
 			e.Fatal(err)
 		}
 	}
+}
+
+// untyped returns a PipelineRun as the dynamic client has it.
+func untyped(t *testing.T, run *pipelinev1.PipelineRun) *unstructured.Unstructured {
+	t.Helper()
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object["apiVersion"], object["kind"] = "tekton.dev/v1", "PipelineRun"
+	return &unstructured.Unstructured{Object: object}
 }
 
 func (e *env) get(name string) *unstructured.Unstructured {

@@ -3,6 +3,7 @@
 package migrate
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,30 @@ func TestFinishListsRunsOnceWhileItWaits(t *testing.T) {
 	if lists != 1 || gets < 2 {
 		t.Errorf("%d lists and %d reads", lists, gets)
 	}
+}
+
+// --wait ends when the listed runs have finished, and others that Pipelines-as-Code has started
+// meanwhile.
+func TestNamespaceWaitsForRuns(t *testing.T) {
+	e, gets := newMoving(t, app(team)), 0
+	e.create(golden(t, "first", map[string]string{"STATE": "started"}))
+	finished := untyped(t, ended(golden(t, "first", nil), "True", "Succeeded"))
+	second := untyped(t, golden(t, "second", map[string]string{"STATE": "started"}))
+	fake, _ := e.Cluster.Dynamic.(*dynamicfake.FakeDynamicClient)
+	fake.PrependReactor("get", "pipelineruns", func(clienttesting.Action) (bool, runtime.Object, error) {
+		var err error
+		switch gets++; gets {
+		case 2:
+			err = errors.Join(fake.Tracker().Add(second), fake.Tracker().Update(runs(), finished, team))
+		case 4:
+			err = fake.Tracker().Delete(runs(), team, "second")
+		}
+		return err != nil, nil, err
+	})
+	if err := e.move(func(n *Namespaces) { n.Wait = true }, team); err != nil || gets < 4 {
+		t.Errorf("%v after %d reads", err, gets)
+	}
+	e.says("team-a/first: pending", "All runs of Pipelines-as-Code have finished.")
 }
 
 // Before plumb migrate start, turning PaC off would lose the deliveries of all namespaces. After

@@ -13,19 +13,24 @@ import (
 
 const root = "../../../../../"
 
-// Each section of the documentation that a report names exists.
+// Each section of the documentation that a report names exists. The migration page has it, or leads
+// to it, because it names every difference.
 func TestPagesExist(t *testing.T) {
 	sources, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	named := regexp.MustCompile(`"(docs/[a-z-]+\.md)#([^"]+)"`)
-	tried := 0
+	tried, migration := 0, read(t, root+"docs/migration.md")
 	for _, source := range sources {
 		for _, found := range named.FindAllStringSubmatch(read(t, source), -1) {
 			tried++
 			if page := read(t, root+found[1]); !hasAnchor(page, found[2]) {
 				t.Errorf("%s: %s has no section #%s", source, found[1], found[2])
+			}
+			link := "(" + strings.TrimPrefix(found[1], "docs/") + "#" + found[2] + ")"
+			if found[1] != "docs/migration.md" && !strings.Contains(migration, link) {
+				t.Errorf("%s: docs/migration.md does not lead to %s", source, link)
 			}
 		}
 	}
