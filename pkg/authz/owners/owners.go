@@ -74,7 +74,8 @@ func Parse(file, aliasesFile []byte) (People, error) {
 		named = written.Filters[everything].all()
 	}
 	aliases := map[string][]string{}
-	// Of names that differ in case alone the last one counts, in each attempt the same.
+	// Of names that differ only in case the last one in sorted order counts, so that each attempt
+	// gives the same rights.
 	for _, name := range slices.Sorted(maps.Keys(groups.Aliases)) {
 		aliases[strings.ToLower(name)] = groups.Aliases[name]
 	}

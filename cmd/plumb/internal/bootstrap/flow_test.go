@@ -38,31 +38,20 @@ func enterprise(t *testing.T) *forge.GitHub {
 	return g
 }
 
-// session is a Flow with its user.
-type session struct {
-	Flow
-	browser *sync.WaitGroup
-}
-
-// Run is Flow.Run. It also waits for the browser, which reads the last answer: that must not happen
-// after the test.
-func (s session) Run(ctx context.Context) (*App, error) {
-	defer s.browser.Wait()
-	return s.Flow.Run(ctx)
-}
-
-// flow registers an App at g. browser gets the address of the local page.
-func flow(g *forge.GitHub, browser func(address string)) session {
-	s := session{browser: &sync.WaitGroup{}}
-	s.Flow = Flow{
+// flow registers an App at g. browser gets the address of the local page. The test waits for it: it
+// reads the last answer after Run has returned.
+func flow(t *testing.T, g *forge.GitHub, browser func(address string)) Flow {
+	t.Helper()
+	var browsers sync.WaitGroup
+	t.Cleanup(browsers.Wait)
+	return Flow{
 		GitHub: g.URL(), Organization: "acme", Listen: "127.0.0.1:0",
 		Manifest: Manifest{
 			Name: "Plumbline acme", URL: "https://example.com", Hook: Hook{hookURL, true},
 			Permissions: Permissions(false), Events: Events(),
 		},
-		Announce: func(address string) { s.browser.Go(func() { browser(address) }) },
+		Announce: func(address string) { browsers.Go(func() { browser(address) }) },
 	}
-	return s
 }
 
 // get returns the status and the body of a page.
@@ -108,7 +97,7 @@ func redirect(t *testing.T, page string) string {
 func TestRunReturnsTheCredentialsOfTheApp(t *testing.T) {
 	g := enterprise(t)
 	last := make(chan string, 1)
-	app, err := flow(g, func(address string) {
+	app, err := flow(t, g, func(address string) {
 		_, page := get(t, address, "")
 		last <- submit(t, page)
 	}).Run(t.Context())
@@ -130,7 +119,7 @@ func TestRunReturnsTheCredentialsOfTheApp(t *testing.T) {
 func TestRedirectWithAnotherStateIsRefused(t *testing.T) {
 	g := enterprise(t)
 	forged := make(chan int, 1)
-	app, err := flow(g, func(address string) {
+	app, err := flow(t, g, func(address string) {
 		status, _ := get(t, redirect(t, address)+"?code=stolen&state=guessed", "")
 		forged <- status
 		_, page := get(t, address, "")
@@ -145,7 +134,7 @@ func TestRedirectWithAnotherStateIsRefused(t *testing.T) {
 func TestPageAnswersItsOwnAddressOnly(t *testing.T) {
 	g := enterprise(t)
 	answered := make(chan int, 1)
-	_, err := flow(g, func(address string) {
+	_, err := flow(t, g, func(address string) {
 		status, _ := get(t, address, "attacker.example")
 		answered <- status
 		_, page := get(t, address, "")
@@ -158,7 +147,7 @@ func TestPageAnswersItsOwnAddressOnly(t *testing.T) {
 }
 
 func TestRunSaysWhatToDoIfTheCodeIsRefused(t *testing.T) {
-	_, err := flow(enterprise(t), func(address string) {
+	_, err := flow(t, enterprise(t), func(address string) {
 		_, page := get(t, address, "")
 		state := regexp.MustCompile(`state=([0-9A-Z]+)`).FindStringSubmatch(page)[1]
 		get(t, redirect(t, address)+"?code=too-old&state="+state, "")
@@ -170,7 +159,7 @@ func TestRunSaysWhatToDoIfTheCodeIsRefused(t *testing.T) {
 
 func TestRunEndsWithTheCommand(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := flow(enterprise(t), func(string) { cancel() }).Run(ctx)
+	_, err := flow(t, enterprise(t), func(string) { cancel() }).Run(ctx)
 	if err == nil || !strings.Contains(err.Error(), "Run it again") {
 		t.Errorf("got %v", err)
 	}
@@ -190,7 +179,7 @@ func TestCtrlCDoesNotLoseTheKey(t *testing.T) {
 	}))
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	f := flow(enterprise(t), func(address string) {
+	f := flow(t, enterprise(t), func(address string) {
 		_, page := get(t, address, "")
 		state := regexp.MustCompile(`state=([0-9A-Z]+)`).FindStringSubmatch(page)[1]
 		get(t, redirect(t, address)+"?code=c&state="+state, "")
@@ -238,7 +227,7 @@ func TestRunSaysWhatToDoWithAnAnswerThatCannotBeUsed(t *testing.T) {
 func TestOnlyThePrintedAddressShowsTheState(t *testing.T) {
 	g := enterprise(t)
 	answered := make(chan int, 1)
-	_, err := flow(g, func(address string) {
+	_, err := flow(t, g, func(address string) {
 		status, _ := get(t, strings.TrimSuffix(redirect(t, address), registered)+"/", "")
 		answered <- status
 		_, page := get(t, address, "")
